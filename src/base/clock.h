@@ -1,0 +1,18 @@
+/* base/clock.h: time, injectable.
+ *
+ * For         everything that asks what time it is: PROCTIME(), timeouts, intervals. A test passes a clock of its own.
+ * Units       Microseconds. Wall time is since 1970-01-01 UTC; monotonic time has no fixed origin.
+ * Threads     Any.
+ */
+#ifndef SPATE_BASE_CLOCK_H
+#define SPATE_BASE_CLOCK_H
+
+#include <stdint.h>
+
+struct clock {
+    int64_t (*wall_us)(const struct clock *clock);
+    int64_t (*monotonic_us)(const struct clock *clock);
+};
+extern const struct clock clock_system;
+
+#endif

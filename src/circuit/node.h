@@ -1,0 +1,80 @@
+/* circuit/node.h: an operator of a running circuit.
+ *
+ * For         everything that runs. A node_type is a constant table, a node the instance (struct node is its first member).
+ * The tick    1. Source nodes push chunks: node_emit calls receive of each consumer, depth first. A stateless node emits from
+ *                receive; a stateful one absorbs and remembers what changed.
+ *             2. When the sources have pushed the tick's rows, finish_tick runs once per node in topological order, so all
+ *                inputs of a node have ended the tick when its own turn comes. It emits what the tick changed, then looks at
+ *                its inputs' watermarks (node_input_watermark), fires timers and closed windows, emits their results,
+ *                and sets its own (node->watermark).
+ *             3. The tick's end: sinks have it; the next may start.
+ *             With tick->end, all sources have ended and all watermarks are WATERMARK_END: nodes emit everything that was still open.
+ * Watermarks  node->watermark: nothing that this node emits later has an event time <= it (rows may be late by the hidden column
+ *             batch->watermarks only). It never goes back. Default (node_pass_watermark): the minimum over inputs.
+ * Batches     Borrowed in receive; batch_ref to keep. 1..CHUNK_ROWS rows. A node that makes more than a chunk emits in between.
+ * Changes     Weights say insert and delete; a node whose plan says append-only input may assert that weights == NULL or > 0.
+ * Errors      A failing value of a changing row is held back by the node (circuit/held_errors.h), see engine.md 4.
+ * Threads     A node belongs to its circuit's worker.
+ */
+#ifndef SPATE_CIRCUIT_NODE_H
+#define SPATE_CIRCUIT_NODE_H
+
+#include "data/batch.h"
+#include "functions/evaluation.h"
+
+struct circuit; /* circuit/circuit.h */
+struct node;
+
+enum { NODE_INPUTS_MAX = 64 };
+
+struct tick {
+    uint64_t number;
+    int64_t now_us;       /* the job's clock, read once per tick */
+    bool end;             /* the last tick: all input has ended */
+    bool bounded;         /* all sources of the job are bounded */
+};
+
+struct node_metrics { /* figures of EXPLAIN ANALYZE, /metrics and the progress line; written by the worker */
+    uint64_t rows_in, rows_out, late, null_time;
+    uint64_t state_keys, state_bytes;
+};
+
+struct node_type {
+    const char *name;
+    enum status (*receive)(struct node *node, uint32_t input, const struct batch *batch, struct error *err);
+    enum status (*finish_tick)(struct node *node, const struct tick *tick, struct error *err);
+    void (*close)(struct node *node); /* frees what is not in the circuit's arena */
+    /* The earliest processing time (us) at which finish_tick has something to do; NULL, or INT64_MAX: none. */
+    int64_t (*next_timer)(const struct node *node);
+};
+
+struct edge {
+    struct node *to;
+    uint32_t input;
+};
+
+struct node {
+    const struct node_type *type;
+    struct circuit *circuit;
+    const char *label;              /* for EXPLAIN and errors */
+    struct node **inputs;           /* producers, in input order */
+    uint32_t input_count;
+    struct edge *outputs;           /* consumers */
+    uint32_t output_count;
+    int64_t watermark;
+    struct node_metrics metrics;
+};
+
+/* Sends a batch to all consumers. The batch stays the caller's. Empty ones (no selected row) are not sent. */
+enum status node_emit(struct node *node, const struct batch *batch, struct error *err);
+int64_t node_input_watermark(const struct node *node, uint32_t input);
+int64_t node_min_input_watermark(const struct node *node);
+/* Sets node->watermark to the minimum over inputs (never backwards). */
+void node_pass_watermark(struct node *node);
+
+/* Of the circuit, for nodes. */
+struct budget *node_budget(const struct node *node);
+struct arena *node_arena(const struct node *node); /* as long as the circuit */
+const struct evaluation *node_evaluation(const struct node *node);
+
+#endif

@@ -1,0 +1,54 @@
+/* connectors/sink.h: where rows go.
+ *
+ * For         tables that are written. One sink_type per connector name; a sink is one INSERT's writer on one worker.
+ * Shape       write() gets consolidated batches of one tick, in any order; weights say insert or delete. finish_tick ends the tick:
+ *             what was written so far may be shown. finish ends the input: everything is durable and shown when it returns.
+ * Changes     `accepts` says what the sink takes: SINK_INSERTS only, SINK_UPSERTS (needs a primary key), SINK_RETRACTIONS. The planner
+ *             refuses a stream that the sink does not take, and consolidates before every sink. For the order of the rows of an
+ *             update (old before new) see circuit/operators/sink_node.h, which sets `kinds`.
+ * Threads     One at a time.
+ */
+#ifndef SPATE_CONNECTORS_SINK_H
+#define SPATE_CONNECTORS_SINK_H
+
+#include "base/clock.h"
+#include "formats/format.h"
+
+enum sink_accepts { SINK_INSERTS, SINK_UPSERTS, SINK_RETRACTIONS };
+struct sink_context {
+    struct arena *arena;
+    struct budget *budget;
+    const struct clock *clock;
+    const struct time_zone *zone;
+    const char *table;
+    const struct type *row; /* all physical columns */
+    const char *const *partition_columns;
+    uint32_t partition_count;
+    const uint32_t *primary_key;
+    uint32_t primary_key_count;
+    const struct table_options *options;
+    void *attachment;
+    uint32_t worker, worker_count;
+    bool overwrite;
+    const char *statement_id; /* unique per INSERT: for file names */
+};
+struct sink { const struct sink_type *type; };
+struct sink_type {
+    const char *name, *summary;
+    const struct option_def *options;
+    size_t option_count, settings_bytes;
+    /* What the sink takes with these options (e.g. by format). */
+    enum status (*accepts)(const struct sink_context *context, const void *settings, enum sink_accepts *accepts, struct error *err);
+    enum status (*open)(const struct sink_context *context, const void *settings, struct sink **sink, struct error *err);
+    /* kinds[row] by physical row, for the selected rows. */
+    enum status (*write)(struct sink *sink, const struct batch *batch, const uint8_t *kinds, struct error *err);
+    enum status (*finish_tick)(struct sink *sink, struct error *err);
+    enum status (*finish)(struct sink *sink, struct error *err);
+    void (*close)(struct sink *sink); /* without finish: what was not shown is discarded */
+};
+const struct sink_type *sink_type_find(const char *name);
+const struct sink_type *const *sink_type_list(uint32_t *count);
+enum status sink_accepts(const struct sink_context *context, enum sink_accepts *accepts, struct error *err);
+enum status sink_open(const struct sink_context *context, struct sink **sink, struct error *err);
+
+#endif

@@ -1,0 +1,83 @@
+/* connectors/source.h: where rows come from.
+ *
+ * For         tables that are read. One source_type per connector name; a source is one use of a table in a plan.
+ * Shape       A source has partitions, each read in its order by one reader. read() returns decoded rows: dense, `ordered`,
+ *             ordinals counting from 0 over the partition, `partition` set.
+ * Threads     open and the partition list: the planning thread. A reader belongs to one thread (circuit/source_node.h runs
+ *             it ahead in a thread of its own); readers of one source may run at once.
+ * Errors      A record that cannot be read follows 'scan.error-policy' (connectors/error_policy.h, used by every source).
+ */
+#ifndef SPATE_CONNECTORS_SOURCE_H
+#define SPATE_CONNECTORS_SOURCE_H
+
+#include "base/clock.h"
+#include "formats/format.h"
+
+enum source_traits {
+    SOURCE_BOUNDED = 1,     /* ends by itself (may depend on options: see source.bounded) */
+    SOURCE_REPLAYABLE = 2,  /* can be read again from a position */
+    SOURCE_LOOKUP = 4,      /* bounded: may be the right side of a lookup join */
+};
+
+struct source_column {
+    const char *name;
+    const struct type *type;
+    const char *metadata_key; /* NULL: a physical column */
+};
+struct source_counters { /* updated by readers, read by anyone */
+    _Atomic uint64_t rows, bytes, failed, dropped, dead_lettered;
+    _Atomic uint64_t bytes_total; /* of bounded input, for progress; 0: unknown */
+};
+struct dead_letter; /* connectors/error_policy.h */
+struct source_context {
+    struct arena *arena; /* as long as the source */
+    struct budget *budget;
+    const struct clock *clock;
+    const struct time_zone *zone;
+    const char *table;
+    const struct source_column *columns; /* those read, in output order */
+    uint32_t column_count;
+    const struct projection *projections; /* per column; NULL: all whole */
+    const char *const *partition_columns; /* PARTITIONED BY: names */
+    const struct type *const *partition_types;
+    uint32_t partition_count;
+    const struct table_options *options;  /* connectors/table_options.h: all of WITH (...) */
+    void *attachment;                     /* catalog_table.attachment */
+    struct source_counters *counters;
+    struct dead_letter *dead_letter;      /* where the dead-letter policy puts records; NULL unless that policy is set */
+};
+
+struct source {
+    const struct source_type *type;
+    uint32_t partition_count;
+    bool bounded;
+    bool changes; /* rows may have weights other than +1 */
+};
+enum read_state {
+    READ_ROWS, /* batch holds 1..row_limit rows */
+    READ_IDLE, /* nothing now; call again after wait_us */
+    READ_END,
+};
+struct reader { struct source *source; uint32_t partition; };
+struct source_type {
+    const char *name, *summary;
+    const struct option_def *options;
+    size_t option_count, settings_bytes;
+    uint32_t traits;
+    enum status (*open)(const struct source_context *context, const void *settings, struct source **source, struct error *err);
+    enum status (*reader_open)(struct source *source, uint32_t partition, struct reader **reader, struct error *err);
+    /* Initialises batch when READ_ROWS. May block up to about 100 ms. */
+    enum status (*read)(struct reader *reader, uint32_t row_limit, struct batch *batch, enum read_state *state, int64_t *wait_us,
+                        struct error *err);
+    void (*reader_close)(struct reader *reader);
+    void (*close)(struct source *source);
+};
+
+/* connectors/registry.c: the one list. NULL: unknown. */
+const struct source_type *source_type_find(const char *name);
+const struct source_type *const *source_type_list(uint32_t *count);
+/* Checks all of WITH (...) against the connector's, the format's and the common options, then opens. Errors name the table. */
+enum status source_open(const struct source_context *context, struct source **source, struct error *err);
+void source_close(struct source *source);
+
+#endif

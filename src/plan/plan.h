@@ -1,0 +1,59 @@
+/* plan/plan.h: relations to a physical plan: rewrite, derive, plan; then a circuit per worker. The third of the three trees.
+ *
+ * For         SELECT, INSERT, statement sets, EXPLAIN.
+ * Shape       plan_make runs the rules (plan/rules/, one file and one function each, listed in plan/rules.c), derives per
+ *             operator changelog mode, unique keys, event time, order and distribution (plan/properties.h), chooses operators, shares equal
+ *             subplans, and inserts exchanges when parallelism > 1. The plan is immutable; plan_build instantiates it for one worker.
+ * Ownership   The statement's arena. Sources are opened by plan_make (so that wrong options fail then) and closed with plan_close.
+ * Errors      What cannot be planned is refused with the reason and the column (CHANGELOG_REFUSED, NOT_SUPPORTED, INVALID_QUERY).
+ */
+#ifndef SPATE_PLAN_PLAN_H
+#define SPATE_PLAN_PLAN_H
+
+#include "circuit/circuit.h"
+#include "circuit/operators/specs.h"
+#include "circuit/result_queue.h"
+#include "sql/binder.h"
+
+struct plan_settings {
+    uint32_t parallelism;
+    uint32_t max_parallelism;
+    struct pipeline_settings pipeline;
+    int64_t watermark_interval_us; /* pipeline.auto-watermark-interval */
+    int64_t idle_timeout_us;       /* table.exec.source.idle-timeout */
+    bool legacy_cast, not_null_drop /* table.exec.sink.not-null-enforcer = DROP */, upsert_materialize;
+};
+struct plan_context {
+    struct bind_context bind;
+    struct budget *budget;
+    const struct clock *clock;
+    struct plan_settings settings;
+    const char *statement_id;
+};
+struct plan;
+/* A SELECT: rows go to `queue`. */
+enum status plan_make_query(const struct plan_context *context, struct relation *relation, struct result_queue *queue, struct plan **plan,
+                            struct error *err);
+/* One or more INSERTs that share sources and subplans. */
+enum status plan_make_inserts(const struct plan_context *context, const struct bound_insert *inserts, uint32_t count, struct plan **plan,
+                              struct error *err);
+void plan_close(struct plan *plan);
+bool plan_is_bounded(const struct plan *plan); /* all sources end */
+bool plan_is_insert_only(const struct plan *plan); /* of a query: no retraction can come */
+bool plan_is_ordered(const struct plan *plan);     /* of a query: rows come in the order asked for */
+const struct schema *plan_schema(const struct plan *plan); /* of a query */
+/* Nodes of worker `circuit->worker`; all workers build the same plan before the first tick. */
+enum status plan_build(struct plan *plan, struct circuit *circuit, struct error *err);
+/* Physical plan after the rules: operator, what it does, and per operator changelog mode, keys, watermark, state. `logical`: also the
+ * relation tree before and after the rules. */
+void plan_explain(const struct plan *plan, bool logical, struct text_builder *out);
+
+/* Progress and the reason for silence, from the running circuits' metrics. */
+struct plan_progress {
+    uint64_t rows_read, bytes_read, bytes_total, late, null_time, failed, dropped;
+    int64_t watermark_us; /* minimum over the tables; WATERMARK_NONE */
+    const char *held_by;  /* the table that holds it back, NULL */
+};
+void plan_progress_read(const struct plan *plan, struct plan_progress *progress);
+
+#endif
