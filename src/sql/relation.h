@@ -3,6 +3,10 @@
  * For         what the binder makes from the syntax tree, rules in plan/ rewrite, and plan/ turns into a circuit.
  * Shape       A tree (a DAG where a view or a CTE is read twice: the same pointer). Each relation has a schema; columns are
  *             referred to by index. The output columns of each kind are stated at its entry below.
+ * Correlation Inside the relation of an EXPRESSION_SUBQUERY a column of an enclosing query is EXPRESSION_OUTER. depth 1: a column of
+ *             the input of the relation whose expression holds the subquery (of a join's condition: left then right columns);
+ *             depth 2: of the one that encloses that, and so on. The right input of a join with `lateral` is one level deeper in
+ *             the same way: depth 1 there is a column of the join's left input. Rules remove both.
  * Ownership   The statement's arena. Nodes are made once; rules make new ones.
  */
 #ifndef SPATE_SQL_RELATION_H
@@ -96,6 +100,7 @@ struct join_relation {
     bool null_aware;      /* ANTI from NOT IN: a NULL on either side decides (see plan/rules) */
     bool temporal;        /* FOR SYSTEM_TIME AS OF: right is a versioned or lookup table */
     uint32_t time_column; /* temporal: the left column named in AS OF */
+    bool lateral;         /* INNER, LEFT: the right input reads columns of the left one (EXPRESSION_OUTER); removed by rules */
     bool single;          /* LEFT from a scalar subquery: more than one match of a left row is an error (CARDINALITY) */
 };
 
