@@ -7,6 +7,7 @@
 #ifndef SPATE_CIRCUIT_CIRCUIT_H
 #define SPATE_CIRCUIT_CIRCUIT_H
 
+#include "base/wakeup.h"
 #include "circuit/node.h"
 
 struct pipeline_settings {
@@ -15,6 +16,7 @@ struct pipeline_settings {
     int64_t tick_target_us;  /* pipeline.tick.target */
     int64_t watermark_interval_us; /* pipeline.auto-watermark-interval */
     size_t ring_bytes;       /* pipeline.source.ring */
+    uint32_t max_parallelism; /* pipeline.max-parallelism */
 };
 struct circuit {
     struct arena *arena;
@@ -23,23 +25,27 @@ struct circuit {
     const struct clock *clock;
     struct pipeline_settings settings;
     uint32_t worker, worker_count;
+    struct wakeup *wakeup;       /* signalled when a source has rows; the job waits on it */
+    uint64_t tick_number;        /* of the tick that runs */
+    uint64_t tick_budget_rows;   /* adaptive: rows a source may take in this tick */
     struct node **nodes; /* in topological order: the order of circuit_add */
     uint32_t node_count, node_capacity;
 };
 
 enum status circuit_create(struct budget *budget, const struct evaluation *evaluation, const struct clock *clock,
-                           const struct pipeline_settings *settings, uint32_t worker, uint32_t worker_count, struct circuit **circuit,
-                           struct error *err);
+                           const struct pipeline_settings *settings, struct wakeup *wakeup, uint32_t worker, uint32_t worker_count,
+                           struct circuit **circuit, struct error *err);
 void circuit_destroy(struct circuit *circuit);
 /* Registers a node that was just made (its struct lives in the circuit's arena) and connects its inputs, which were added before. */
 enum status circuit_add(struct circuit *circuit, struct node *node, const struct node_type *type, const char *label,
                         struct node *const *inputs, uint32_t input_count, struct error *err);
-/* One tick of this worker; *state tells what the sources had. Other workers must run the same tick (exchanges wait for them). */
-enum tick_state {
-    TICK_WORKED,  /* rows or timers */
-    TICK_IDLE,    /* nothing was there; wait (circuit_wait) before the next */
-    TICK_ENDED,   /* that was the last tick */
-};
-enum status circuit_tick(struct circuit *circuit, struct tick *tick, enum tick_state *state, struct error *err);
+/* A tick is two steps, so that several workers can agree between them on whether there is work and whether it is the last.
+ * circuit_pull: sources emit the tick's rows. circuit_finish: finish_tick of every node. Other workers run the same tick
+ * (exchanges wait for them). */
+enum status circuit_pull(struct circuit *circuit, const struct tick *tick, enum pull_state *state, struct error *err);
+enum status circuit_finish(struct circuit *circuit, const struct tick *tick, struct error *err);
+enum status circuit_stop(struct circuit *circuit, struct error *err); /* stop() of every sink */
+int64_t circuit_next_timer(const struct circuit *circuit);            /* INT64_MAX: none */
+uint32_t circuit_worker_of(uint64_t hash, uint32_t worker_count, uint32_t max_parallelism);
 
 #endif

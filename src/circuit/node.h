@@ -29,10 +29,12 @@ enum { NODE_INPUTS_MAX = 64 };
 
 struct tick {
     uint64_t number;
-    int64_t now_us;       /* the job's clock, read once per tick */
-    bool end;             /* the last tick: all input has ended */
-    bool bounded;         /* all sources of the job are bounded */
+    int64_t now_us; /* the job's clock, read once per tick; it runs with the monotonic clock and never goes back */
+    bool end;       /* the last tick: all input has ended */
+    bool bounded;   /* all sources of the job are bounded */
 };
+
+enum pull_state { PULL_IDLE, PULL_ROWS, PULL_ENDED };
 
 struct node_metrics { /* figures of EXPLAIN ANALYZE, /metrics and the progress line; written by the worker */
     uint64_t rows_in, rows_out, late, null_time;
@@ -46,6 +48,10 @@ struct node_type {
     void (*close)(struct node *node); /* frees what is not in the circuit's arena */
     /* The earliest processing time (us) at which finish_tick has something to do; NULL, or INT64_MAX: none. */
     int64_t (*next_timer)(const struct node *node);
+    /* Sources only: emits what there is for this tick (pipeline.tick.rows). PULL_ENDED: and nothing will come again. */
+    enum status (*pull)(struct node *node, const struct tick *tick, enum pull_state *state, struct error *err);
+    /* Sinks only: the job stops before its input has ended: make durable and show what was written. */
+    enum status (*stop)(struct node *node, struct error *err);
 };
 
 struct edge {

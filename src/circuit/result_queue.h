@@ -12,9 +12,9 @@
 struct result_queue;
 enum status result_queue_create(struct result_queue **queue, struct error *err);
 void result_queue_destroy(struct result_queue *queue);
-/* Takes the batch (dense) and its kinds (enum row_kind, one a row; may be NULL: all inserts). */
-enum status result_queue_put(struct result_queue *queue, struct batch *batch, const uint8_t *kinds, struct error *err);
-/* false: empty. The caller owns batch and kinds_buffer then. */
+/* Takes the batch (dense) and its kinds (one byte of enum row_kind a row; NULL: all inserts). On failure both stay the caller's. */
+enum status result_queue_put(struct result_queue *queue, struct batch *batch, struct buffer *kinds, struct error *err);
+/* false: empty. The caller owns batch and kinds then. */
 bool result_queue_take(struct result_queue *queue, struct batch *batch, struct buffer **kinds);
 
 #endif

@@ -17,6 +17,7 @@ enum source_traits {
     SOURCE_BOUNDED = 1,     /* ends by itself (may depend on options: see source.bounded) */
     SOURCE_REPLAYABLE = 2,  /* can be read again from a position */
     SOURCE_LOOKUP = 4,      /* bounded: may be the right side of a lookup join */
+    SOURCE_INLINE = 8,      /* rows are already in columns: read in the tick's thread, no thread of its own */
 };
 
 struct source_column {

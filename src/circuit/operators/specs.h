@@ -46,6 +46,8 @@ struct watermark_spec {
     int64_t interval_us;  /* 0: on-event */
     int64_t idle_timeout_us; /* 0: none */
     int64_t max_future_skew_us; /* 0: none */
+    bool skew_fails;      /* the error policy is fail; else such rows are dropped and counted */
+    struct source_counters *counters;
     bool always_hidden;   /* CURRENT_WATERMARK is read downstream */
 };
 enum status watermark_node_create(struct circuit *circuit, const struct watermark_spec *spec, struct node *input, struct node **node,
@@ -57,7 +59,6 @@ struct calc_spec {
     const struct expression *condition;           /* NULL: all rows */
     const struct expression *const *expressions;  /* NULL: the input's columns */
     uint32_t expression_count;
-    bool late_only_filter; /* unused rows still move nothing: reserved for CURRENT_WATERMARK; false */
 };
 enum status calc_node_create(struct circuit *circuit, const struct calc_spec *spec, struct node *input, struct node **node, struct error *err);
 

@@ -1,0 +1,166 @@
+/* circuit/operators/calc_node.c: filter, then project, chunk by chunk.
+ *
+ * The filter writes a selection, the projection computes its columns for the selected rows only; what is not columns is shared with
+ * the input. The output is compacted when fewer than a quarter of the rows are left.
+ * A failing row of an append-only input ends the job; of a changing input it is held back until the row is withdrawn.
+ */
+#include "circuit/held_errors.h"
+#include "circuit/operators/specs.h"
+#include "functions/program.h"
+
+struct calc_node {
+    struct node node;
+    const struct calc_spec *spec;
+    struct program *filter, *projection;
+    struct held_errors *held;
+    const char **names;
+    struct row_failures failures;
+};
+
+static enum status calc_fail(struct calc_node *self, const struct batch *batch, struct error *err)
+{
+    if (self->held == NULL) {
+        return row_failures_raise(&self->failures, batch, self->names, node_evaluation(&self->node)->zone, err);
+    }
+    return held_errors_add(self->held, batch, &self->failures, err);
+}
+
+static enum status calc_filter(struct calc_node *self, struct batch *rows, struct error *err)
+{
+    uint16_t *kept;
+    struct batch filtered = *rows;
+    filtered.selected_buffer = NULL;
+    TRY(batch_need_selection(node_budget(&self->node), &filtered, &kept, err));
+    uint32_t kept_count = 0;
+    enum status status = program_filter(self->filter, rows, kept, &kept_count, &self->failures, err);
+    if (status == STATUS_OK && self->failures.count > 0) {
+        status = calc_fail(self, rows, err);
+    }
+    if (status != STATUS_OK) {
+        buffer_unref(filtered.selected_buffer);
+        return status;
+    }
+    buffer_unref(rows->selected_buffer);
+    rows->selected_buffer = filtered.selected_buffer;
+    rows->selected = kept;
+    rows->selected_count = kept_count;
+    return STATUS_OK;
+}
+
+/* Takes the failed rows out of the batch's selection. */
+static enum status calc_drop_failed(struct calc_node *self, struct batch *rows, struct error *err)
+{
+    uint16_t *kept;
+    struct batch narrowed = *rows;
+    narrowed.selected_buffer = NULL;
+    TRY(batch_need_selection(node_budget(&self->node), &narrowed, &kept, err));
+    struct selection all = batch_selection(rows);
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < all.count; k++) {
+        uint32_t row = selection_row(&all, k);
+        kept[count] = (uint16_t)row;
+        count += !row_failures_has(&self->failures, row);
+    }
+    buffer_unref(rows->selected_buffer);
+    rows->selected_buffer = narrowed.selected_buffer;
+    rows->selected = kept;
+    rows->selected_count = count;
+    return STATUS_OK;
+}
+
+static enum status calc_project(struct calc_node *self, struct batch *rows, struct batch *output, struct error *err)
+{
+    TRY(program_run(self->projection, rows, &self->failures, err));
+    if (self->failures.count > 0) {
+        TRY(calc_fail(self, rows, err));
+        TRY(calc_drop_failed(self, rows, err));
+    }
+    TRY(batch_init(output, self->spec->expression_count, err));
+    output->count = rows->count;
+    batch_share_rows(rows, output);
+    for (uint32_t i = 0; i < self->spec->expression_count; i++) {
+        TRY(vector_ref(program_result(self->projection, i), &output->columns[i], err));
+    }
+    return STATUS_OK;
+}
+
+static enum status calc_emit(struct calc_node *self, struct batch *batch, struct error *err)
+{
+    if (batch->selected != NULL && batch->selected_count > 0 && batch->selected_count * 4 < batch->count) {
+        TRY(batch_compact(node_budget(&self->node), batch, err));
+    }
+    return node_emit(&self->node, batch, err);
+}
+
+static enum status calc_node_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
+{
+    (void)input;
+    struct calc_node *self = (struct calc_node *)node;
+    struct batch rows = {0}, output = {0};
+    enum status status = batch_ref(batch, &rows, err);
+    if (status == STATUS_OK && self->filter != NULL) {
+        status = calc_filter(self, &rows, err);
+    }
+    if (status == STATUS_OK && batch_rows(&rows) > 0) {
+        if (self->projection == NULL) {
+            status = calc_emit(self, &rows, err);
+        } else {
+            status = calc_project(self, &rows, &output, err);
+            if (status == STATUS_OK) {
+                status = calc_emit(self, &output, err);
+            }
+        }
+    }
+    batch_release(&output);
+    batch_release(&rows);
+    return status;
+}
+
+static enum status calc_node_finish_tick(struct node *node, const struct tick *tick, struct error *err)
+{
+    struct calc_node *self = (struct calc_node *)node;
+    if (self->held != NULL) {
+        TRY(held_errors_check(self->held, tick, err));
+    }
+    node_pass_watermark(node);
+    return STATUS_OK;
+}
+
+static void calc_node_close(struct node *node)
+{
+    struct calc_node *self = (struct calc_node *)node;
+    program_destroy(self->filter);
+    program_destroy(self->projection);
+    held_errors_destroy(self->held);
+}
+
+static const struct node_type calc_node_type = {
+    .name = "Calc",
+    .receive = calc_node_receive,
+    .finish_tick = calc_node_finish_tick,
+    .close = calc_node_close,
+};
+
+enum status calc_node_create(struct circuit *circuit, const struct calc_spec *spec, struct node *input, struct node **node, struct error *err)
+{
+    struct calc_node *self;
+    struct arena *arena = circuit->arena;
+    TRY_ALLOC(self, arena_alloc(arena, sizeof *self), err);
+    self->spec = spec;
+    TRY_ALLOC(self->names, arena_alloc(arena, (spec->input.schema->count + 1) * sizeof(char *)), err);
+    for (uint32_t i = 0; i < spec->input.schema->count; i++) {
+        self->names[i] = spec->input.schema->columns[i].name;
+    }
+    TRY(circuit_add(circuit, &self->node, &calc_node_type, "Calc", &input, 1, err));
+    if (spec->condition != NULL) {
+        TRY(program_create(arena, &circuit->evaluation, &spec->condition, 1, &self->filter, err));
+    }
+    if (spec->expressions != NULL) {
+        TRY(program_create(arena, &circuit->evaluation, spec->expressions, spec->expression_count, &self->projection, err));
+    }
+    if (spec->input.changes) {
+        TRY(held_errors_create(arena, circuit->budget, &self->held, err));
+    }
+    *node = &self->node;
+    return STATUS_OK;
+}
