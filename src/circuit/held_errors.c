@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "data/order.h"
 
 enum { FIRST_CAPACITY = 64, TEXTS_MAX = 64 };
 
