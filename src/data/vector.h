@@ -98,6 +98,8 @@ static inline struct text vector_get_text(const struct vector *vector, uint32_t 
 /* Keeps alive what the views of `source` point into for `vector` as well. If the list is full, copies the bytes of
  * `vector`'s views written so far (rows 0..vector->count-1) into one heap of its own first. */
 enum status vector_share_heaps(struct budget *budget, struct vector *vector, const struct vector *source, struct error *err);
+/* Takes a reference to a heap for the life of the vector; a full list grows by tying two heaps together. */
+enum status vector_attach_heap(struct vector *vector, struct buffer *heap, struct error *err);
 
 /* Rows of `source` at `rows` (dense copy): the result has `count` rows. Strings share heaps; nested types share children. */
 enum status vector_gather(struct budget *budget, const struct vector *source, const uint16_t *rows, uint32_t count,
@@ -106,10 +108,11 @@ enum status vector_gather(struct budget *budget, const struct vector *source, co
 enum status vector_repeat(struct budget *budget, const struct vector *source, uint32_t row, uint32_t count, struct vector *result,
                           struct error *err);
 
-/* A string heap being filled: strings of one result vector that are not views into its arguments' heaps. */
+/* A string heap being filled: strings of one result vector that are not views into its arguments' heaps. A block is the
+ * target's as soon as it is made: there is nothing to close. Who also shares heaps with the target does that first. */
 struct string_heap {
     struct budget *budget;
-    struct buffer *current; /* owned until attached */
+    struct buffer *current; /* lent by the target */
     size_t used;
     struct vector *target; /* blocks are attached to its heaps */
 };
