@@ -1,0 +1,23 @@
+/* circuit/source_ring.h: one partition of a source, read and decoded ahead in a thread of its own.
+ *
+ * For         source nodes: decoding overlaps with the tick.
+ * Shape       A bounded queue of batches (bytes and count). Full: the reader waits, nothing is dropped. Inline sources have no
+ *             thread: take reads directly.
+ * Threads     take by the worker; the reader's thread is the ring's own.
+ * Errors      A reader's error is given by take once the rows before it are taken.
+ */
+#ifndef SPATE_CIRCUIT_SOURCE_RING_H
+#define SPATE_CIRCUIT_SOURCE_RING_H
+
+#include "base/wakeup.h"
+#include "connectors/source.h"
+
+struct source_ring;
+/* `wakeup` is signalled when rows, the end or an error come. */
+enum status source_ring_open(struct source *source, uint32_t partition, uint32_t row_limit, size_t limit_bytes, struct wakeup *wakeup,
+                             struct source_ring **ring, struct error *err);
+/* The next batch, the caller's; READ_IDLE: none now. *caught_up: and the source itself has none. */
+enum status source_ring_take(struct source_ring *ring, struct batch *batch, enum read_state *state, bool *caught_up, struct error *err);
+void source_ring_close(struct source_ring *ring);
+
+#endif
