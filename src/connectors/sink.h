@@ -35,6 +35,7 @@ struct sink_context {
 struct sink { const struct sink_type *type; };
 struct sink_type {
     const char *name, *summary;
+    bool any_order; /* changes may come unconsolidated and in any order (it does not look at them) */
     const struct option_def *options;
     size_t option_count, settings_bytes;
     /* What the sink takes with these options (e.g. by format). */

@@ -1,0 +1,104 @@
+/* circuit/operators/sink_node.c: rows into a sink.
+ *
+ * Inserts go to the sink as they come. Changes are consolidated per tick; with an upsert key the old and the new row of a key come one after the
+ * other as -U, +U. A sink that takes changes in any order and unconsolidated (blackhole) gets them at once.
+ */
+#include <string.h>
+
+#include "circuit/change_log.h"
+#include "circuit/operators/specs.h"
+
+struct sink_node {
+    struct node node;
+    const struct sink_spec *spec;
+    struct sink *sink;
+    struct change_log *log; /* NULL: inserts only, or any order */
+    bool finished;
+};
+
+static enum status sink_node_write(void *owner, struct batch *batch, const uint8_t *kinds, struct error *err)
+{
+    struct sink_node *self = owner;
+    return self->sink->type->write(self->sink, batch, kinds, err);
+}
+
+static enum status sink_node_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
+{
+    (void)input;
+    struct sink_node *self = (struct sink_node *)node;
+    if (self->log != NULL) {
+        return change_log_add(self->log, batch, err);
+    }
+    uint8_t kinds[CHUNK_ROWS];
+    memset(kinds, ROW_INSERT, batch->count);
+    for (uint32_t row = 0; batch->weights != NULL && row < batch->count; row++) {
+        kinds[row] = batch->weights[row] < 0 ? ROW_DELETE : ROW_INSERT;
+    }
+    return self->sink->type->write(self->sink, batch, kinds, err);
+}
+
+static enum status sink_node_finish_tick(struct node *node, const struct tick *tick, struct error *err)
+{
+    struct sink_node *self = (struct sink_node *)node;
+    if (self->log != NULL) {
+        TRY(change_log_take_kinds(self->log, self->spec->upsert_key, self->spec->upsert_key_count, sink_node_write, self, err));
+    }
+    TRY(self->sink->type->finish_tick(self->sink, err));
+    if (tick->end && !self->finished) {
+        self->finished = true;
+        TRY(self->sink->type->finish(self->sink, err));
+    }
+    node_pass_watermark(node);
+    return STATUS_OK;
+}
+
+static enum status sink_node_stop(struct node *node, struct error *err)
+{
+    struct sink_node *self = (struct sink_node *)node;
+    if (self->finished) {
+        return STATUS_OK;
+    }
+    self->finished = true;
+    return self->sink->type->finish(self->sink, err);
+}
+
+static void sink_node_close(struct node *node)
+{
+    struct sink_node *self = (struct sink_node *)node;
+    change_log_destroy(self->log);
+    if (self->sink != NULL) {
+        self->sink->type->close(self->sink);
+    }
+}
+
+static const struct node_type sink_node_type = {
+    .name = "Sink",
+    .receive = sink_node_receive,
+    .finish_tick = sink_node_finish_tick,
+    .close = sink_node_close,
+    .stop = sink_node_stop,
+};
+
+enum status sink_node_create(struct circuit *circuit, const struct sink_spec *spec, struct node *input, struct node **node, struct error *err)
+{
+    struct sink_node *self;
+    struct sink_context *context;
+    const struct schema *schema = spec->input.schema;
+    const struct type **types;
+    TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
+    TRY_ALLOC(types, arena_alloc(circuit->arena, (schema->count + 1) * sizeof *types), err);
+    TRY_ALLOC(context, arena_copy(circuit->arena, spec->context, sizeof *context), err);
+    context->worker = circuit->worker;
+    context->worker_count = circuit->worker_count;
+    self->spec = spec;
+    for (uint32_t c = 0; c < schema->count; c++) {
+        types[c] = schema->columns[c].type;
+    }
+    TRY(circuit_add(circuit, &self->node, &sink_node_type, "Sink", &input, 1, err));
+    TRY(sink_open(context, &self->sink, err));
+    if (spec->input.changes && !self->sink->type->any_order) {
+        TRY(change_log_create(circuit->budget, types, schema->count, &self->log, err));
+    }
+    *node = &self->node;
+    return STATUS_OK;
+}
