@@ -44,6 +44,8 @@ bool plan_is_ordered(const struct plan *plan);     /* of a query: rows come in t
 const struct schema *plan_schema(const struct plan *plan); /* of a query */
 /* Nodes of worker `circuit->worker`; all workers build the same plan before the first tick. */
 enum status plan_build(struct plan *plan, struct circuit *circuit, struct error *err);
+/* A worker has failed: wakes all that wait in exchanges. Any thread. */
+void plan_abort(struct plan *plan);
 /* Physical plan after the rules: operator, what it does, and per operator changelog mode, keys, watermark, state. `logical`: also the
  * relation tree before and after the rules. */
 void plan_explain(const struct plan *plan, bool logical, struct text_builder *out);

@@ -1,0 +1,299 @@
+#include "job/job.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/wakeup.h"
+#include "job/tick_barrier.h"
+
+enum { TICK_ROWS_MIN = CHUNK_ROWS, TICK_ROWS_MAX = 64 * CHUNK_ROWS };
+
+struct worker {
+    struct job *job;
+    struct circuit *circuit;
+    pthread_t thread;
+    bool started;
+    enum status status;
+    struct error error;
+};
+struct job {
+    struct plan *plan;
+    const struct clock *clock;
+    struct plan_settings settings;
+    enum job_state state;
+    atomic_bool cancelled, stopping;
+    struct wakeup wakeup; /* sources, cancellation */
+    struct worker *workers;
+    uint32_t worker_count;
+    struct tick tick;
+    struct tick_votes agreed;
+    int64_t clock_offset_us; /* job clock = monotonic + offset */
+    struct tick_barrier barrier;
+    /* Workers 1.. wait here for the next tick. */
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    uint64_t go_tick; /* 1 + number of the tick that may run */
+    uint32_t done;    /* workers 1.. that have ended it */
+    bool leaving;
+};
+
+static int64_t job_now_us(const struct job *job)
+{
+    return job->clock->monotonic_us(job->clock) + job->clock_offset_us;
+}
+
+/* ---- one worker's share of a tick ---- */
+
+static void worker_fail(struct worker *worker, enum status status)
+{
+    worker->status = status;
+    plan_abort(worker->job->plan);
+}
+
+static void worker_run_tick(struct worker *worker)
+{
+    struct job *job = worker->job;
+    enum pull_state pulled = PULL_IDLE;
+    worker->status = circuit_pull(worker->circuit, &job->tick, &pulled, &worker->error);
+    struct tick_votes mine = {
+        .rows = pulled == PULL_ROWS || circuit_next_timer(worker->circuit) <= job->tick.now_us,
+        .failed = worker->status != STATUS_OK,
+        .ended = pulled == PULL_ENDED,
+    };
+    struct tick_votes agreed = tick_barrier_meet(&job->barrier, mine);
+    if (worker->circuit->worker == 0) {
+        job->agreed = agreed;
+    }
+    if (agreed.failed || (!agreed.rows && !agreed.ended)) {
+        return;
+    }
+    struct tick tick = job->tick;
+    tick.end = agreed.ended;
+    enum status status = circuit_finish(worker->circuit, &tick, &worker->error);
+    if (status != STATUS_OK) {
+        worker_fail(worker, status);
+    }
+}
+
+static void *worker_main(void *context)
+{
+    struct worker *worker = context;
+    struct job *job = worker->job;
+    uint64_t next = 1;
+    for (;;) {
+        pthread_mutex_lock(&job->mutex);
+        while (job->go_tick < next && !job->leaving) {
+            pthread_cond_wait(&job->changed, &job->mutex);
+        }
+        bool leaving = job->leaving;
+        pthread_mutex_unlock(&job->mutex);
+        if (leaving) {
+            break;
+        }
+        worker_run_tick(worker);
+        pthread_mutex_lock(&job->mutex);
+        job->done++;
+        pthread_cond_broadcast(&job->changed);
+        pthread_mutex_unlock(&job->mutex);
+        next++;
+    }
+    buffer_trim();
+    return NULL;
+}
+
+/* ---- the job ---- */
+
+static enum status job_start_threads(struct job *job, struct error *err)
+{
+    for (uint32_t i = 1; i < job->worker_count; i++) {
+        int failed = pthread_create(&job->workers[i].thread, NULL, worker_main, &job->workers[i]);
+        if (failed != 0) {
+            return error_set(err, ERROR_THREAD, "cannot start worker %u of %u: %s", i, job->worker_count, strerror(failed));
+        }
+        job->workers[i].started = true;
+    }
+    return STATUS_OK;
+}
+
+static enum status job_build(struct job *job, struct budget *budget, const struct evaluation *evaluation, struct error *err)
+{
+    for (uint32_t i = 0; i < job->worker_count; i++) {
+        struct worker *worker = &job->workers[i];
+        worker->job = job;
+        TRY(circuit_create(budget, evaluation, job->clock, &job->settings.pipeline, &job->wakeup, i, job->worker_count, &worker->circuit,
+                           err));
+        worker->circuit->evaluation.now_us = job_now_us(job);
+        TRY(plan_build(job->plan, worker->circuit, err));
+    }
+    return job_start_threads(job, err);
+}
+
+enum status job_create(struct plan *plan, struct budget *budget, const struct evaluation *evaluation, const struct clock *clock,
+                       const struct plan_settings *settings, struct job **job, struct error *err)
+{
+    struct job *created = calloc(1, sizeof *created);
+    struct worker *workers = calloc(settings->parallelism, sizeof *workers);
+    if (created == NULL || workers == NULL) {
+        free(created);
+        free(workers);
+        return error_set(err, ERROR_BUDGET_SPENT, "no room for a job of %u workers", settings->parallelism);
+    }
+    created->plan = plan;
+    created->clock = clock;
+    created->settings = *settings;
+    created->workers = workers;
+    created->worker_count = settings->parallelism;
+    created->clock_offset_us = clock->wall_us(clock) - clock->monotonic_us(clock);
+    created->tick.bounded = plan_is_bounded(plan);
+    wakeup_init(&created->wakeup);
+    tick_barrier_init(&created->barrier, created->worker_count);
+    pthread_mutex_init(&created->mutex, NULL);
+    pthread_cond_init(&created->changed, NULL);
+    enum status status = job_build(created, budget, evaluation, err);
+    if (status != STATUS_OK) {
+        job_destroy(created);
+        return status;
+    }
+    *job = created;
+    return STATUS_OK;
+}
+
+static void job_run_tick(struct job *job)
+{
+    job->tick.now_us = job_now_us(job);
+    pthread_mutex_lock(&job->mutex);
+    job->go_tick++;
+    job->done = 0;
+    pthread_cond_broadcast(&job->changed);
+    pthread_mutex_unlock(&job->mutex);
+    worker_run_tick(&job->workers[0]);
+    pthread_mutex_lock(&job->mutex);
+    while (job->done < job->worker_count - 1) {
+        pthread_cond_wait(&job->changed, &job->mutex);
+    }
+    pthread_mutex_unlock(&job->mutex);
+    job->tick.number++;
+}
+
+/* The first error that is not a consequence of another worker's. */
+static enum status job_find_error(const struct job *job, struct error *err)
+{
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < job->worker_count; i++) {
+        const struct worker *worker = &job->workers[i];
+        if (worker->status != STATUS_OK && (status == STATUS_OK || status == STATUS_CANCELLED)) {
+            status = worker->status;
+            *err = worker->error;
+        }
+    }
+    return status;
+}
+
+static void job_adapt(struct job *job, int64_t elapsed_us)
+{
+    int64_t target_us = job->settings.pipeline.tick_target_us;
+    uint64_t rows = job->workers[0].circuit->tick_budget_rows;
+    if (elapsed_us * 2 < target_us && rows < TICK_ROWS_MAX) {
+        rows *= 2;
+    } else if (elapsed_us > target_us * 2 && rows > TICK_ROWS_MIN) {
+        rows /= 2;
+    }
+    for (uint32_t i = 0; i < job->worker_count; i++) {
+        job->workers[i].circuit->tick_budget_rows = rows;
+    }
+}
+
+static enum status job_stop(struct job *job, struct error *err)
+{
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < job->worker_count && status == STATUS_OK; i++) {
+        status = circuit_stop(job->workers[i].circuit, err);
+    }
+    job->state = status == STATUS_OK ? JOB_ENDED : JOB_FAILED;
+    return status;
+}
+
+/* Waits for a source, a timer or cancellation. */
+static void job_wait(struct job *job, uint64_t seen, int64_t wait_us)
+{
+    for (uint32_t i = 0; i < job->worker_count; i++) {
+        int64_t next = circuit_next_timer(job->workers[i].circuit);
+        if (next != INT64_MAX && next - job_now_us(job) < wait_us) {
+            wait_us = next - job_now_us(job);
+        }
+    }
+    if (wait_us > 0) {
+        wakeup_wait(&job->wakeup, seen, wait_us);
+    }
+}
+
+enum status job_step(struct job *job, int64_t wait_us, enum job_state *state, struct error *err)
+{
+    enum status status = STATUS_OK;
+    if (job->state == JOB_RUNNING && atomic_load(&job->cancelled)) {
+        job->state = JOB_CANCELLED;
+    } else if (job->state == JOB_RUNNING && atomic_load(&job->stopping)) {
+        status = job_stop(job, err);
+    } else if (job->state == JOB_RUNNING) {
+        uint64_t seen = wakeup_read(&job->wakeup);
+        int64_t start_us = job->clock->monotonic_us(job->clock);
+        job_run_tick(job);
+        status = job_find_error(job, err);
+        if (status != STATUS_OK) {
+            job->state = JOB_FAILED;
+        } else if (job->agreed.ended) {
+            job->state = JOB_ENDED;
+        } else if (job->agreed.rows) {
+            job_adapt(job, job->clock->monotonic_us(job->clock) - start_us);
+        } else {
+            job_wait(job, seen, wait_us);
+        }
+    }
+    *state = job->state;
+    return status;
+}
+
+void job_cancel(struct job *job)
+{
+    atomic_store(&job->cancelled, true);
+    wakeup_signal(&job->wakeup);
+}
+
+void job_finish_sources(struct job *job)
+{
+    atomic_store(&job->stopping, true);
+    wakeup_signal(&job->wakeup);
+}
+
+bool job_is_idle(const struct job *job)
+{
+    return job->state == JOB_RUNNING && !job->agreed.rows && !job->agreed.ended;
+}
+
+void job_destroy(struct job *job)
+{
+    if (job == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&job->mutex);
+    job->leaving = true;
+    pthread_cond_broadcast(&job->changed);
+    pthread_mutex_unlock(&job->mutex);
+    for (uint32_t i = 1; i < job->worker_count; i++) {
+        if (job->workers[i].started) {
+            pthread_join(job->workers[i].thread, NULL);
+        }
+    }
+    for (uint32_t i = 0; i < job->worker_count; i++) {
+        circuit_destroy(job->workers[i].circuit);
+    }
+    pthread_cond_destroy(&job->changed);
+    pthread_mutex_destroy(&job->mutex);
+    tick_barrier_destroy(&job->barrier);
+    wakeup_destroy(&job->wakeup);
+    free(job->workers);
+    free(job);
+}
