@@ -21,6 +21,7 @@ bool decimal_rescale(int128_t unscaled, int32_t from_scale, int32_t to_scale, in
 bool decimal_multiply(int128_t left, int32_t left_scale, int128_t right, int32_t right_scale, int32_t result_scale, int128_t *result);
 bool decimal_divide(int128_t left, int32_t left_scale, int128_t right, int32_t right_scale, int32_t result_scale, int128_t *result);
 /* Text with optional sign, fraction and exponent; blanks around are trimmed. false: no number (or no room). */
+bool decimal_is_number(struct text text); /* the same grammar, whatever the size */
 bool decimal_parse(struct text text, int32_t precision, int32_t scale, int128_t *unscaled);
 double decimal_to_double(int128_t unscaled, int32_t scale);
 

@@ -10,7 +10,10 @@
 #ifndef SPATE_DATA_TIME_ZONE_H
 #define SPATE_DATA_TIME_ZONE_H
 
+#include <stdbool.h>
+
 #include "base/arena.h"
+#include "base/compiler.h"
 #include "base/error.h"
 
 struct time_zone;
@@ -21,5 +24,8 @@ bool time_zone_is_utc(const struct time_zone *zone);
 int64_t time_zone_to_local(const struct time_zone *zone, int64_t utc_us);
 int64_t time_zone_to_utc(const struct time_zone *zone, int64_t local_us);
 int32_t time_zone_offset_seconds(const struct time_zone *zone, int64_t utc_us);
+/* The same for values of TIMESTAMP(precision): microseconds, above precision 6 nanoseconds. */
+int128_t timestamp_to_local(const struct time_zone *zone, int128_t utc, int32_t precision);
+int128_t timestamp_to_utc(const struct time_zone *zone, int128_t local, int32_t precision);
 
 #endif
