@@ -7,6 +7,8 @@
 #ifndef SPATE_CIRCUIT_CIRCUIT_H
 #define SPATE_CIRCUIT_CIRCUIT_H
 
+#include <stdatomic.h>
+
 #include "base/wakeup.h"
 #include "circuit/node.h"
 
@@ -25,6 +27,7 @@ struct circuit {
     const struct clock *clock;
     struct pipeline_settings settings;
     uint32_t worker, worker_count;
+    const atomic_bool *cancelled; /* set by any thread: pull comes back soon */
     struct wakeup *wakeup;       /* signalled when a source has rows; the job waits on it */
     uint64_t tick_number;        /* of the tick that runs */
     uint64_t tick_budget_rows;   /* adaptive: rows a source may take in this tick */

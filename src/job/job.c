@@ -125,6 +125,7 @@ static enum status job_build(struct job *job, struct budget *budget, const struc
         worker->job = job;
         TRY(circuit_create(budget, evaluation, job->clock, &job->settings.pipeline, &job->wakeup, i, job->worker_count, &worker->circuit,
                            err));
+        worker->circuit->cancelled = &job->cancelled;
         worker->circuit->evaluation.now_us = job_now_us(job);
         TRY(plan_build(job->plan, worker->circuit, err));
     }

@@ -53,6 +53,12 @@ static bool source_node_waits(const struct source_node *self)
     return self->node.circuit->settings.tick_rows < 0 && self->spec->source->bounded;
 }
 
+static bool source_node_is_cancelled(const struct source_node *self)
+{
+    const atomic_bool *cancelled = self->node.circuit->cancelled;
+    return cancelled != NULL && atomic_load_explicit(cancelled, memory_order_relaxed);
+}
+
 /* One batch of one partition. */
 static enum status source_node_take(struct source_node *self, struct open_partition *partition, const struct tick *tick, struct error *err)
 {
@@ -62,7 +68,7 @@ static enum status source_node_take(struct source_node *self, struct open_partit
     for (;;) {
         uint64_t seen = wakeup_read(wakeup);
         TRY(source_ring_take(partition->ring, &batch, &state, &partition->state.caught_up, err));
-        if (state != READ_IDLE || !source_node_waits(self)) {
+        if (state != READ_IDLE || !source_node_waits(self) || source_node_is_cancelled(self)) {
             break;
         }
         wakeup_wait(wakeup, seen, 100000);
@@ -91,7 +97,7 @@ static enum status source_node_pull(struct node *node, const struct tick *tick, 
         self->partitions[i].paused = self->partitions[i].state.ended;
     }
     bool going = true, rows = false, ended = true;
-    while (going) {
+    while (going && !source_node_is_cancelled(self)) {
         going = false;
         for (uint32_t i = 0; i < self->partition_count; i++) {
             struct open_partition *partition = &self->partitions[i];

@@ -1,0 +1,264 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/session.h"
+#include "data/arrow.h"
+#include "data/cell_text.h"
+
+enum status result_create(spate_session *session, int kind, spate_result **result, struct error *err)
+{
+    spate_result *created = calloc(1, sizeof *created);
+    if (created == NULL) {
+        return error_set(err, ERROR_BUDGET_SPENT, "no room for a result");
+    }
+    created->session = session;
+    created->kind = kind;
+    created->message = "";
+    created->state = JOB_RUNNING;
+    created->next = session->results;
+    session->results = created;
+    created->arena = arena_create(&session->budget, "statement");
+    if (created->arena == NULL) {
+        spate_result_close(created);
+        return error_set(err, ERROR_BUDGET_SPENT, "no room for a statement");
+    }
+    *result = created;
+    return STATUS_OK;
+}
+
+static void session_set_running(spate_session *session, struct job *job)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->running = job;
+    pthread_mutex_unlock(&session->mutex);
+}
+
+void spate_result_close(spate_result *result)
+{
+    if (result == NULL) {
+        return;
+    }
+    spate_result **link = &result->session->results;
+    while (*link != result) {
+        link = &(*link)->next;
+    }
+    *link = result->next;
+    session_set_running(result->session, NULL);
+    job_destroy(result->job);
+    if (result->plan != NULL) {
+        plan_close(result->plan);
+    }
+    result_queue_destroy(result->queue);
+    buffer_unref(result->kinds);
+    text_builder_close(&result->text);
+    arena_destroy(result->arena);
+    free(result);
+}
+
+int spate_result_kind(const spate_result *result)
+{
+    return result->kind;
+}
+
+const char *spate_result_message(const spate_result *result)
+{
+    return result->message;
+}
+
+bool spate_result_is_bounded(const spate_result *result)
+{
+    return result->plan == NULL || plan_is_bounded(result->plan);
+}
+
+bool spate_result_is_insert_only(const spate_result *result)
+{
+    return result->kind != SPATE_RESULT_QUERY || plan_is_insert_only(result->plan);
+}
+
+bool spate_result_is_ordered(const spate_result *result)
+{
+    return result->kind != SPATE_RESULT_QUERY || plan_is_ordered(result->plan);
+}
+
+uint32_t spate_result_column_count(const spate_result *result)
+{
+    return result->schema.count;
+}
+
+const char *spate_result_column_name(const spate_result *result, uint32_t column)
+{
+    return column < result->schema.count ? result->schema.columns[column].name : "";
+}
+
+const char *spate_result_column_type(const spate_result *result, uint32_t column)
+{
+    if (column >= result->schema.count) {
+        return "";
+    }
+    const char *text = type_to_text(result->arena, result->schema.columns[column].type);
+    return text == NULL ? "" : text;
+}
+
+static const struct type *result_row_type(const spate_result *result, struct error *err)
+{
+    uint32_t count = result->schema.count;
+    const struct type **types = arena_alloc(result->arena, (count + 1) * sizeof *types);
+    const char **names = arena_alloc(result->arena, (count + 1) * sizeof *names);
+    const struct type *row = NULL;
+    if (types != NULL && names != NULL) {
+        for (uint32_t c = 0; c < count; c++) {
+            types[c] = result->schema.columns[c].type;
+            names[c] = result->schema.columns[c].name;
+        }
+        row = type_row(result->arena, count, types, names, false);
+    }
+    if (row == NULL) {
+        (void)error_set(err, ERROR_BUDGET_SPENT, "no room for the result's schema");
+    }
+    return row;
+}
+
+int spate_result_schema(spate_result *result, struct ArrowSchema *schema)
+{
+    struct error *err = &result->session->error;
+    const struct type *row = result_row_type(result, err);
+    enum status status = row == NULL ? err->status : arrow_export_schema(row, schema, err);
+    return status == STATUS_OK ? SPATE_OK : session_fail(result->session, status);
+}
+
+static enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct error *err)
+{
+    spate_session *session = result->session;
+    *step = SPATE_STEP_ENDED;
+    if (result->job == NULL || result->state == JOB_ENDED) {
+        return STATUS_OK;
+    }
+    session_set_running(session, result->job);
+    if (atomic_load(&session->cancelled)) {
+        job_cancel(result->job);
+    }
+    enum status status = job_step(result->job, wait_ms * 1000, &result->state, err);
+    session_set_running(session, NULL);
+    TRY(status);
+    if (result->state == JOB_CANCELLED) {
+        return error_set(err, ERROR_CANCELLED, "the statement was cancelled");
+    }
+    if (result->state == JOB_RUNNING) {
+        *step = job_is_idle(result->job) ? SPATE_STEP_IDLE : SPATE_STEP_WORKED;
+    }
+    return STATUS_OK;
+}
+
+int spate_result_step(spate_result *result, int64_t wait_ms, int *step)
+{
+    enum status status = result_step(result, wait_ms, step, &result->session->error);
+    return status == STATUS_OK ? SPATE_OK : session_fail(result->session, status);
+}
+
+int spate_result_next(spate_result *result, struct ArrowArray *array, const uint8_t **kinds, int64_t *rows)
+{
+    struct error *err = &result->session->error;
+    struct batch batch = {0};
+    *rows = 0;
+    buffer_unref(result->kinds);
+    result->kinds = NULL;
+    if (result->queue == NULL || !result_queue_take(result->queue, &batch, &result->kinds)) {
+        return SPATE_OK;
+    }
+    const struct type *row = result_row_type(result, err);
+    enum status status = row == NULL ? err->status : arrow_export_batch(&result->session->budget, &batch, row, array, err);
+    if (status == STATUS_OK) {
+        *rows = batch.count;
+        *kinds = result->kinds == NULL ? NULL : buffer_bytes(result->kinds);
+        result->rows_out += batch.count;
+    }
+    batch_release(&batch);
+    return status == STATUS_OK ? SPATE_OK : session_fail(result->session, status);
+}
+
+/* Calls back with the cells of one row. */
+static int result_give_row(spate_result *result, const struct batch *batch, uint32_t row, int kind, spate_row_function give, void *context,
+                           const char **values, size_t *lengths)
+{
+    struct text_builder *text = &result->text;
+    text_builder_clear(text);
+    for (uint32_t c = 0; c < batch->column_count; c++) {
+        size_t start = text->length;
+        values[c] = NULL;
+        lengths[c] = 0;
+        if (vector_is_valid(&batch->columns[c], row)) {
+            cell_text_append(&batch->columns[c], row, result->evaluation.zone, CELL_TEXT_HEX, text);
+            lengths[c] = text->length - start;
+            values[c] = ""; /* set below, when the builder no longer moves */
+            text_append_char(text, '\0');
+        }
+    }
+    size_t at = 0;
+    for (uint32_t c = 0; c < batch->column_count; c++) {
+        if (values[c] != NULL) {
+            values[c] = text->bytes + at;
+            at += lengths[c] + 1;
+        }
+    }
+    return give(context, kind, batch->column_count, values, lengths);
+}
+
+static enum status result_give(spate_result *result, const struct batch *batch, const uint8_t *kinds, spate_row_function give, void *context,
+                               struct error *err)
+{
+    const char **values = calloc(batch->column_count + 1, sizeof *values);
+    size_t *lengths = calloc(batch->column_count + 1, sizeof *lengths);
+    int stop = values == NULL || lengths == NULL;
+    for (uint32_t r = 0; r < batch->count && !stop; r++) {
+        stop = result_give_row(result, batch, r, kinds == NULL ? SPATE_INSERT : kinds[r], give, context, values, lengths);
+    }
+    bool failed = values == NULL || lengths == NULL || result->text.failed;
+    free(values);
+    free(lengths);
+    return failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for a row's text") : STATUS_OK;
+}
+
+int spate_result_next_text(spate_result *result, spate_row_function row, void *context, int64_t *rows)
+{
+    struct batch batch = {0};
+    struct buffer *kinds = NULL;
+    *rows = 0;
+    if (result->queue == NULL || !result_queue_take(result->queue, &batch, &kinds)) {
+        return SPATE_OK;
+    }
+    enum status status = result_give(result, &batch, kinds == NULL ? NULL : buffer_bytes(kinds), row, context, &result->session->error);
+    *rows = batch.count;
+    result->rows_out += batch.count;
+    batch_release(&batch);
+    buffer_unref(kinds);
+    return status == STATUS_OK ? SPATE_OK : session_fail(result->session, status);
+}
+
+void spate_result_stop(spate_result *result)
+{
+    if (result->job != NULL) {
+        job_finish_sources(result->job);
+    }
+}
+
+void spate_result_progress(const spate_result *result, struct spate_progress *progress)
+{
+    struct plan_progress read = {.watermark_us = WATERMARK_NONE};
+    if (result->plan != NULL) {
+        plan_progress_read(result->plan, &read);
+    }
+    struct spate_progress full = {
+        .size = progress->size,
+        .rows_read = read.rows_read,
+        .bytes_read = read.bytes_read,
+        .bytes_total = read.bytes_total,
+        .rows_out = result->rows_out,
+        .late = read.late,
+        .null_time = read.null_time,
+        .failed = read.failed,
+        .dropped = read.dropped,
+        .watermark_us = read.watermark_us,
+        .held_by = read.held_by == NULL ? "" : read.held_by,
+    };
+    memcpy(progress, &full, progress->size < sizeof full ? progress->size : sizeof full);
+}

@@ -1,0 +1,171 @@
+#include "api/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sql/parser.h"
+
+const char *spate_version(void)
+{
+    return SPATE_VERSION;
+}
+
+static const int error_classes[STATUS_COUNT] = {
+    [STATUS_OK] = SPATE_OK,
+    [STATUS_INVALID_SQL] = SPATE_ERROR_SQL,
+    [STATUS_UNSUPPORTED] = SPATE_ERROR_SQL,
+    [STATUS_INVALID_OPTION] = SPATE_ERROR_SQL,
+    [STATUS_BAD_RECORD] = SPATE_ERROR_DATA,
+    [STATUS_BAD_VALUE] = SPATE_ERROR_DATA,
+    [STATUS_NO_MEMORY] = SPATE_ERROR_LIMIT,
+    [STATUS_LIMIT] = SPATE_ERROR_LIMIT,
+    [STATUS_UNAVAILABLE] = SPATE_ERROR_UNAVAILABLE,
+    [STATUS_CANCELLED] = SPATE_ERROR_CANCELLED,
+    [STATUS_FENCED] = SPATE_ERROR_INTERNAL,
+    [STATUS_INTERNAL] = SPATE_ERROR_INTERNAL,
+};
+
+int session_fail(spate_session *session, enum status status)
+{
+    const struct error *error = &session->error;
+    const struct error_info *info = error_info_find(error->code);
+    session->public_error = (struct spate_error){
+        .error_class = error_classes[status],
+        .code = error->code,
+        .sqlstate = info == NULL ? "XX000" : info->sqlstate,
+        .line = error->line,
+        .column = error->column,
+        .text = error->text,
+        .remedy = info == NULL ? "" : info->remedy,
+    };
+    return session->public_error.error_class;
+}
+
+static enum status session_apply(spate_session *session, const char *setting, struct error *err)
+{
+    const char *equals = strchr(setting, '=');
+    const char *message;
+    if (equals == NULL) {
+        return error_set(err, ERROR_INVALID_OPTION, "'%s' is not of the form key=value", setting);
+    }
+    char *key;
+    TRY_ALLOC(key, arena_text(session->arena, setting, (size_t)(equals - setting)), err);
+    return settings_set(&session->settings, key, equals + 1, &message, err);
+}
+
+static enum status session_init(spate_session *session, const char *const *settings, struct error *err)
+{
+    budget_init(&session->budget, NULL, "process", budget_default_limit());
+    session->clock = &clock_system;
+    TRY_ALLOC(session->arena, arena_create(&session->budget, "session"), err);
+    TRY_ALLOC(session->catalog, catalog_create(&session->budget), err);
+    TRY(settings_open(&session->settings, session->arena, err));
+    session->opened = true;
+    for (; settings != NULL && *settings != NULL; settings++) {
+        TRY(session_apply(session, *settings, err));
+    }
+    return STATUS_OK;
+}
+
+int spate_session_open(const char *const *settings, spate_session **session)
+{
+    spate_session *created = calloc(1, sizeof *created);
+    *session = created;
+    if (created == NULL) {
+        return SPATE_ERROR_LIMIT;
+    }
+    pthread_mutex_init(&created->mutex, NULL);
+    enum status status = session_init(created, settings, &created->error);
+    return status == STATUS_OK ? SPATE_OK : session_fail(created, status);
+}
+
+void spate_session_close(spate_session *session)
+{
+    if (session == NULL) {
+        return;
+    }
+    while (session->results != NULL) {
+        spate_result_close(session->results);
+    }
+    if (session->catalog != NULL) {
+        catalog_destroy(session->catalog);
+    }
+    arena_destroy(session->arena);
+    pthread_mutex_destroy(&session->mutex);
+    free(session);
+    buffer_trim();
+}
+
+const struct spate_error *spate_session_error(const spate_session *session)
+{
+    return &session->public_error;
+}
+
+void spate_cancel(spate_session *session)
+{
+    atomic_store(&session->cancelled, true);
+    pthread_mutex_lock(&session->mutex);
+    if (session->running != NULL) {
+        job_cancel(session->running);
+    }
+    pthread_mutex_unlock(&session->mutex);
+}
+
+bool spate_is_complete(const char *sql, size_t length)
+{
+    return sql_is_complete((struct text){sql, length});
+}
+
+/* ---- statements ---- */
+
+static enum status session_run(spate_session *session, const char *sql, size_t length, size_t *offset, enum statement_mode mode,
+                               spate_result **result, struct error *err)
+{
+    spate_result *created;
+    TRY(result_create(session, SPATE_RESULT_DONE, &created, err));
+    const struct ast_statement *statement = NULL;
+    size_t next = *offset;
+    enum status status = sql_parse_statement(created->arena, (struct text){sql, length}, *offset, &statement, &next, err);
+    if (status == STATUS_OK) {
+        *offset = next;
+        if (statement != NULL) {
+            session->statement_count++;
+            status = statement_run(session, created->arena, statement, mode, created, err);
+        }
+    }
+    if (status != STATUS_OK || statement == NULL) {
+        spate_result_close(created);
+        return status;
+    }
+    *result = created;
+    return STATUS_OK;
+}
+
+static int session_call(spate_session *session, const char *sql, size_t length, size_t *offset, enum statement_mode mode,
+                        spate_result **result)
+{
+    *result = NULL;
+    enum status status;
+    if (!session->opened || *offset > length) {
+        status = error_set(&session->error, ERROR_MISUSE, "the session is not open, or the offset is past the text");
+    } else {
+        atomic_store(&session->cancelled, false);
+        status = session_run(session, sql, length, offset, mode, result, &session->error);
+    }
+    return status == STATUS_OK ? SPATE_OK : session_fail(session, status);
+}
+
+int spate_execute(spate_session *session, const char *sql, size_t length, size_t *offset, spate_result **result)
+{
+    return session_call(session, sql, length, offset, STATEMENT_EXECUTE, result);
+}
+
+int spate_check(spate_session *session, const char *sql, size_t length, size_t *offset, spate_result **result)
+{
+    return session_call(session, sql, length, offset, STATEMENT_CHECK, result);
+}
+
+int spate_explain(spate_session *session, const char *sql, size_t length, size_t *offset, spate_result **result)
+{
+    return session_call(session, sql, length, offset, STATEMENT_EXPLAIN, result);
+}

@@ -1,0 +1,68 @@
+/* api/session.h: what a spate_session and a spate_result are inside.
+ *
+ * For         the files of api/ only. The promises are in include/spate/spate.h.
+ * Lifetime    A session owns its catalog, settings and results; a result owns its arena, plan, job and queue. Closing the session closes what
+ *             is still open.
+ * Threads     One at a time; spate_cancel may come from any thread: it touches `cancelled` and the running job, under `mutex`.
+ */
+#ifndef SPATE_API_SESSION_H
+#define SPATE_API_SESSION_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "api/settings.h"
+#include "circuit/result_queue.h"
+#include "job/job.h"
+#include "spate/spate.h"
+#include "sql/catalog.h"
+
+struct spate_session {
+    struct budget budget;
+    struct arena *arena; /* settings, reference texts */
+    const struct clock *clock;
+    struct settings settings;
+    struct catalog *catalog;
+    struct error error;
+    struct spate_error public_error;
+    struct spate_result *results; /* open ones, newest first */
+    uint64_t statement_count;
+    pthread_mutex_t mutex; /* guards `running` */
+    struct job *running;
+    atomic_bool cancelled;
+    bool opened; /* arena, settings and catalog are there */
+};
+
+struct spate_result {
+    spate_session *session;
+    spate_result *next;
+    int kind; /* enum spate_result_kind */
+    const char *message;
+    struct arena *arena;
+    struct evaluation evaluation;
+    struct result_queue *queue; /* ROWS, QUERY */
+    struct schema schema;
+    struct plan *plan;
+    struct job *job;
+    enum job_state state;
+    uint64_t rows_out;
+    struct buffer *kinds; /* of the batch given last */
+    struct text_builder text; /* cells given by spate_result_next_text */
+};
+
+/* Sets the session's error and gives its public class. */
+int session_fail(spate_session *session, enum status status);
+enum status result_create(spate_session *session, int kind, spate_result **result, struct error *err);
+
+/* api/statement.c: executes one parsed statement; *result is registered with the session. */
+struct ast_statement;
+enum statement_mode { STATEMENT_EXECUTE, STATEMENT_CHECK, STATEMENT_EXPLAIN };
+enum status statement_run(spate_session *session, struct arena *arena, const struct ast_statement *statement, enum statement_mode mode,
+                          spate_result *result, struct error *err);
+/* api/show.c: SHOW and DESCRIBE. */
+enum status show_run(spate_session *session, const struct ast_statement *statement, spate_result *result, struct error *err);
+enum status describe_run(spate_session *session, const struct ast_statement *statement, spate_result *result, struct error *err);
+/* CREATE TABLE as text that can be run again. */
+enum status table_unparse(const struct catalog_table *table, struct text_builder *out, struct error *err);
+
+#endif

@@ -1,0 +1,44 @@
+/* api/settings.h: the settings of a session: SET, the configuration, the reference of options.
+ *
+ * For         one table of keys, with Flink's names where Flink has them.
+ * Shape       Values are kept as texts (what SET prints) and parsed into struct session_settings.
+ *             Advisory keys tune what Spate does anyway (mini-batches, two-phase aggregation): they are accepted so that Flink scripts run, and
+ *             SET says that they change nothing.
+ * Errors      UNKNOWN_OPTION with a near key, INVALID_OPTION with the reason.
+ */
+#ifndef SPATE_API_SETTINGS_H
+#define SPATE_API_SETTINGS_H
+
+#include "base/option.h"
+#include "functions/evaluation.h"
+#include "plan/plan.h"
+
+struct session_settings {
+    int64_t parallelism, max_parallelism;
+    int64_t tick_rows, chunk_rows;
+    struct duration tick_target, watermark_interval, idle_timeout;
+    struct byte_size ring, process_memory;
+    const char *time_zone, *job_name;
+    int32_t runtime_mode, legacy_cast, sum_overflow, not_null, dml_sync;
+};
+extern const struct option_def session_options[];
+extern const uint32_t session_option_count;
+
+struct settings {
+    struct arena *arena; /* the session's: values live as long */
+    struct session_settings values;
+    const char **texts; /* by option: as set; NULL: the default holds */
+    const char **advisory_texts;
+};
+enum status settings_open(struct settings *settings, struct arena *arena, struct error *err);
+/* *message: what to tell the user, NULL for nothing. */
+enum status settings_set(struct settings *settings, const char *key, const char *value, const char **message, struct error *err);
+enum status settings_reset(struct settings *settings, const char *key, struct error *err); /* NULL: all */
+/* Calls back per key that is set. */
+void settings_each(const struct settings *settings, void (*each)(void *context, const char *key, const char *value), void *context);
+enum status settings_evaluation(const struct settings *settings, struct arena *arena, struct evaluation *evaluation, struct error *err);
+struct plan_settings settings_plan(const struct settings *settings);
+/* The key, the default and the meaning of advisory key i; false past the last. */
+bool settings_advisory(uint32_t i, const char **key, const char **summary);
+
+#endif

@@ -1,0 +1,288 @@
+#include <string.h>
+
+#include "api/session.h"
+#include "api/text_table.h"
+#include "sql/binder.h"
+
+/* ---- what binding and planning need ---- */
+
+struct statement {
+    spate_session *session;
+    struct arena *arena;
+    spate_result *result;
+    enum statement_mode mode;
+    struct plan_context context;
+};
+
+static enum status statement_prepare(struct statement *self, struct error *err)
+{
+    spate_session *session = self->session;
+    struct evaluation *evaluation = &self->result->evaluation;
+    evaluation->budget = &session->budget;
+    evaluation->start_us = session->clock->wall_us(session->clock);
+    evaluation->now_us = evaluation->start_us;
+    TRY(settings_evaluation(&session->settings, self->arena, evaluation, err));
+    const char *id;
+    TRY_ALLOC(id, arena_format(self->arena, "%llx-%llu", (unsigned long long)evaluation->start_us,
+                               (unsigned long long)session->statement_count),
+              err);
+    self->context = (struct plan_context){
+        .bind = {.arena = self->arena, .catalog = session->catalog, .evaluation = evaluation},
+        .budget = &session->budget,
+        .clock = session->clock,
+        .settings = settings_plan(&session->settings),
+        .statement_id = id,
+    };
+    return STATUS_OK;
+}
+
+static enum status statement_start_job(struct statement *self, struct error *err)
+{
+    return job_create(self->result->plan, &self->session->budget, &self->result->evaluation, self->session->clock, &self->context.settings,
+                      &self->result->job, err);
+}
+
+/* ---- texts as results ---- */
+
+static enum status statement_give_text(struct statement *self, const char *name, const char *text, struct error *err)
+{
+    struct text_table table;
+    TRY(result_queue_create(&self->result->queue, err));
+    text_table_open(&table, self->arena, &self->session->budget, 1, &name);
+    text_table_add(&table, text);
+    self->result->kind = SPATE_RESULT_ROWS;
+    return text_table_finish(&table, &self->result->schema, self->result->queue, err);
+}
+
+static enum status statement_give_plan(struct statement *self, bool logical, struct error *err)
+{
+    struct text_builder text = {0};
+    plan_explain(self->result->plan, logical, &text);
+    enum status status = text.failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for the plan's text")
+                                     : statement_give_text(self, "result", text.bytes == NULL ? "" : text.bytes, err);
+    text_builder_close(&text);
+    return status;
+}
+
+static enum status statement_done(struct statement *self, const char *message, struct error *err)
+{
+    TRY_ALLOC(self->result->message, message, err);
+    self->result->kind = SPATE_RESULT_DONE;
+    return STATUS_OK;
+}
+
+/* ---- queries and inserts ---- */
+
+static enum status query_run(struct statement *self, const struct ast_statement *statement, struct error *err)
+{
+    struct relation *relation;
+    TRY(bind_query(&self->context.bind, statement->query, &relation, err));
+    if (self->mode != STATEMENT_EXPLAIN) {
+        TRY(result_queue_create(&self->result->queue, err));
+    }
+    TRY(plan_make_query(&self->context, relation, self->result->queue, &self->result->plan, err));
+    if (self->mode == STATEMENT_EXPLAIN) {
+        return statement_give_plan(self, true, err);
+    }
+    self->result->kind = SPATE_RESULT_QUERY;
+    self->result->schema = *plan_schema(self->result->plan);
+    return self->mode == STATEMENT_EXECUTE ? statement_start_job(self, err) : STATUS_OK;
+}
+
+static enum status inserts_run(struct statement *self, const struct ast_statement *const *inserts, uint32_t count, struct error *err)
+{
+    struct bound_insert *bound;
+    TRY_ALLOC(bound, arena_alloc(self->arena, (count + 1) * sizeof *bound), err);
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(bind_insert(&self->context.bind, &inserts[i]->insert, &bound[i], err));
+    }
+    TRY(plan_make_inserts(&self->context, bound, count, &self->result->plan, err));
+    if (self->mode == STATEMENT_EXPLAIN) {
+        return statement_give_plan(self, true, err);
+    }
+    self->result->kind = SPATE_RESULT_INSERT;
+    return self->mode == STATEMENT_EXECUTE ? statement_start_job(self, err) : STATUS_OK;
+}
+
+static enum status insert_run(struct statement *self, const struct ast_statement *statement, struct error *err)
+{
+    return inserts_run(self, &statement, 1, err);
+}
+
+static enum status statement_set_run(struct statement *self, const struct ast_statement *statement, struct error *err)
+{
+    return inserts_run(self, statement->set.inserts, statement->set.count, err);
+}
+
+/* ---- definitions ---- */
+
+static enum status create_view_run(struct statement *self, const struct ast_statement *statement, struct error *err)
+{
+    const struct ast_create_view *ast = &statement->create_view;
+    struct catalog_table *table;
+    TRY(bind_create_view(&self->context.bind, &self->session->budget, ast, &table, err));
+    TRY(catalog_add(self->session->catalog, table, ast->if_not_exists, ast->or_replace, err));
+    return statement_done(self, "View created.", err);
+}
+
+/* CREATE TABLE ... AS SELECT: the table, then INSERT INTO it. */
+static enum status create_table_as(struct statement *self, const struct ast_create_table *ast, struct error *err)
+{
+    struct ast_statement insert = {
+        .kind = AST_STATEMENT_INSERT,
+        .insert = {.table = ast->name, .query = ast->as_query},
+    };
+    return insert_run(self, &insert, err);
+}
+
+static enum status create_table_run(struct statement *self, const struct ast_statement *statement, struct error *err)
+{
+    const struct ast_create_table *ast = &statement->create_table;
+    bool existed = catalog_find(self->session->catalog, &ast->name) != NULL;
+    struct catalog_table *table;
+    TRY(bind_create_table(&self->context.bind, &self->session->budget, ast, &table, err));
+    TRY(catalog_add(self->session->catalog, table, ast->if_not_exists, ast->or_replace, err));
+    if (ast->as_query != NULL && !existed) {
+        enum status status = create_table_as(self, ast, err);
+        if (status != STATUS_OK) {
+            struct error ignored;
+            (void)!catalog_drop(self->session->catalog, &ast->name, false, ast->temporary, true, &ignored);
+        }
+        return status;
+    }
+    return statement_done(self, "Table created.", err);
+}
+
+static enum status drop_run(struct statement *self, const struct ast_statement *statement, struct error *err)
+{
+    const struct ast_drop *ast = &statement->drop;
+    bool view = strcmp(ast->what, "VIEW") == 0;
+    if (!view && strcmp(ast->what, "TABLE") != 0) {
+        return error_set_at(err, ERROR_NOT_SUPPORTED, statement->at.line, statement->at.column, "DROP %s is not supported", ast->what);
+    }
+    TRY(catalog_drop(self->session->catalog, &ast->name, view, ast->temporary, ast->if_exists, err));
+    return statement_done(self, view ? "View dropped." : "Table dropped.", err);
+}
+
+/* ---- session ---- */
+
+static const char *const catalog_names[] = {"default_catalog"};
+static const char *const database_names[] = {"default_database"};
+
+static enum status use_check(const struct ast_statement *statement, const char *what, const char *name, const char *const *valid,
+                             struct error *err)
+{
+    if (strcmp(name, valid[0]) != 0) {
+        return error_set_at(err, ERROR_UNKNOWN_TABLE, statement->at.line, statement->at.column,
+                            "there is no %s '%s'; the session has '%s'", what, name, valid[0]);
+    }
+    return STATUS_OK;
+}
+
+static enum status use_run(struct statement *self, const struct ast_statement *statement, struct error *err)
+{
+    const struct ast_name *name = &statement->use.name;
+    if (strcmp(statement->use.what, "CATALOG") == 0) {
+        TRY(use_check(statement, "catalog", name->parts[name->count - 1], catalog_names, err));
+    } else if (strcmp(statement->use.what, "DATABASE") == 0) {
+        if (name->count > 1) {
+            TRY(use_check(statement, "catalog", name->parts[0], catalog_names, err));
+        }
+        TRY(use_check(statement, "database", name->parts[name->count - 1], database_names, err));
+    } else {
+        return error_set_at(err, ERROR_NOT_SUPPORTED, statement->at.line, statement->at.column, "USE %s is not supported",
+                            statement->use.what);
+    }
+    return statement_done(self, "OK", err);
+}
+
+static void set_list_one(void *context, const char *key, const char *value)
+{
+    text_table_add(context, key);
+    text_table_add(context, value);
+}
+
+static enum status set_list(struct statement *self, struct error *err)
+{
+    static const char *const names[] = {"key", "value"};
+    struct text_table table;
+    TRY(result_queue_create(&self->result->queue, err));
+    text_table_open(&table, self->arena, &self->session->budget, 2, names);
+    settings_each(&self->session->settings, set_list_one, &table);
+    self->result->kind = SPATE_RESULT_ROWS;
+    return text_table_finish(&table, &self->result->schema, self->result->queue, err);
+}
+
+static enum status set_run(struct statement *self, const struct ast_statement *statement, struct error *err)
+{
+    if (statement->setting.key == NULL) {
+        return set_list(self, err);
+    }
+    const char *message;
+    TRY(settings_set(&self->session->settings, statement->setting.key, statement->setting.value, &message, err));
+    return statement_done(self, message == NULL ? "OK" : message, err);
+}
+
+static enum status reset_run(struct statement *self, const struct ast_statement *statement, struct error *err)
+{
+    TRY(settings_reset(&self->session->settings, statement->setting.key, err));
+    return statement_done(self, "OK", err);
+}
+
+static enum status show_statement_run(struct statement *self, const struct ast_statement *statement, struct error *err)
+{
+    return show_run(self->session, statement, self->result, err);
+}
+
+static enum status describe_statement_run(struct statement *self, const struct ast_statement *statement, struct error *err)
+{
+    return describe_run(self->session, statement, self->result, err);
+}
+
+static enum status explain_run(struct statement *self, const struct ast_statement *statement, struct error *err);
+
+static enum status other_run(struct statement *self, const struct ast_statement *statement, struct error *err)
+{
+    (void)self;
+    return error_set_at(err, ERROR_NOT_SUPPORTED, statement->at.line, statement->at.column, "%s is not supported", statement->words);
+}
+
+/* ---- the table of statements ---- */
+
+typedef enum status statement_fn(struct statement *self, const struct ast_statement *statement, struct error *err);
+static const struct {
+    statement_fn *run;
+    bool plans; /* EXPLAIN and check make sense of it */
+} statement_kinds[AST_STATEMENT_COUNT] = {
+    [AST_STATEMENT_QUERY] = {query_run, true},
+    [AST_STATEMENT_INSERT] = {insert_run, true},
+    [AST_STATEMENT_STATEMENT_SET] = {statement_set_run, true},
+    [AST_STATEMENT_EXPLAIN] = {explain_run, true},
+    [AST_STATEMENT_CREATE_TABLE] = {create_table_run, false},
+    [AST_STATEMENT_CREATE_VIEW] = {create_view_run, false},
+    [AST_STATEMENT_DROP] = {drop_run, false},
+    [AST_STATEMENT_SHOW] = {show_statement_run, false},
+    [AST_STATEMENT_DESCRIBE] = {describe_statement_run, false},
+    [AST_STATEMENT_USE] = {use_run, false},
+    [AST_STATEMENT_SET] = {set_run, false},
+    [AST_STATEMENT_RESET] = {reset_run, false},
+    [AST_STATEMENT_OTHER] = {other_run, false},
+};
+
+static enum status explain_run(struct statement *self, const struct ast_statement *statement, struct error *err)
+{
+    const struct ast_statement *inner = statement->explain.statement;
+    if (!statement_kinds[inner->kind].plans) {
+        return error_set_at(err, ERROR_NOT_SUPPORTED, inner->at.line, inner->at.column, "EXPLAIN takes a query, an INSERT or a statement set");
+    }
+    self->mode = STATEMENT_EXPLAIN;
+    return statement_kinds[inner->kind].run(self, inner, err);
+}
+
+enum status statement_run(spate_session *session, struct arena *arena, const struct ast_statement *statement, enum statement_mode mode,
+                          spate_result *result, struct error *err)
+{
+    struct statement self = {.session = session, .arena = arena, .result = result, .mode = mode};
+    TRY(statement_prepare(&self, err));
+    return statement_kinds[statement->kind].run(&self, statement, err);
+}
