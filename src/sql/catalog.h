@@ -58,6 +58,7 @@ enum status catalog_add(struct catalog *catalog, struct catalog_table *table, bo
 enum status catalog_drop(struct catalog *catalog, const struct ast_name *name, bool is_view, bool temporary, bool if_exists, struct error *err);
 /* NULL if absent. A name of 1 to 3 parts; the catalog and database parts must be the session's. */
 struct catalog_table *catalog_find(const struct catalog *catalog, const struct ast_name *name);
+struct catalog_table *catalog_table_ref(struct catalog_table *table); /* created with one reference: that of its maker */
 void catalog_table_unref(struct catalog_table *table);
 /* Sorted by name; the array lives in `arena`. */
 enum status catalog_list(const struct catalog *catalog, struct arena *arena, struct catalog_table ***tables, uint32_t *count, struct error *err);

@@ -158,6 +158,23 @@ struct relation {
     uint32_t line, column;
 };
 
+/* A node over `inputs` with a schema of `column_count` columns to be filled in; NULL: no room. */
+struct relation *relation_make(struct arena *arena, enum relation_kind kind, struct relation *const *inputs, uint32_t input_count,
+                               uint32_t column_count);
+/* The same with the first input's schema (FILTER, SORT, ...). */
+struct relation *relation_make_over(struct arena *arena, enum relation_kind kind, struct relation *input);
+/* A PROJECT; names[i], times[i] (NULL: none is one). */
+struct relation *relation_make_project(struct arena *arena, struct relation *input, const struct expression *const *expressions,
+                                       const char *const *names, const enum time_attribute *times, uint32_t count);
+/* The mutable columns of a node under construction. */
+struct column *relation_columns(struct relation *relation);
+/* The names of the columns that expressions of this relation see (its inputs'), for expression_print; NULL: no room. */
+const char *const *relation_input_names(struct arena *arena, const struct relation *relation);
+
+/* What a column is of a windowing table function below: kept by projections, filters, joins, grouping by it. */
+enum window_role { WINDOW_ROLE_NONE, WINDOW_ROLE_START, WINDOW_ROLE_END, WINDOW_ROLE_TIME };
+enum window_role relation_window_role(const struct relation *relation, uint32_t column, const struct relation **window);
+
 /* Indented text, one relation a line, for EXPLAIN and tests. */
 void relation_print(const struct relation *relation, struct text_builder *out);
 
