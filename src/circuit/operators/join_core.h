@@ -1,0 +1,80 @@
+/* circuit/operators/join_core.h: the part that regular, interval and window joins share.
+ *
+ * For         join_node.c, interval_join.c, window_join.c.
+ * Shape       join_absorb stores a chunk of one side and meets it with what the other side has: the sum over both sides' chunks is the exact
+ *             change of the join, in whatever order they come. Pairs that pass the condition are emitted in chunks; what tracked
+ *             rows show by themselves (padded, semi, anti) is settled once a tick by join_settle, so a row that got and lost its match
+ *             in one tick emits nothing.
+ * Threads     One task.
+ */
+#ifndef SPATE_CIRCUIT_OPERATORS_JOIN_CORE_H
+#define SPATE_CIRCUIT_OPERATORS_JOIN_CORE_H
+
+#include "circuit/held_errors.h"
+#include "circuit/operators/join_state.h"
+#include "functions/program.h"
+
+/* Candidate pairs of one chunk with the other side. */
+struct join_pairs {
+    uint32_t count, limit;
+    bool weighted;
+    uint16_t rows[CHUNK_ROWS];    /* of the chunk */
+    uint32_t own[CHUNK_ROWS];     /* its entry; 0: an older entry, whose matches are counted already */
+    uint32_t other[CHUNK_ROWS];
+    int64_t weights[CHUNK_ROWS];
+};
+
+/* Rows of one side on their way out by themselves. */
+struct join_lone {
+    uint32_t count;
+    bool weighted;
+    row_handle rows[CHUNK_ROWS];
+    int64_t weights[CHUNK_ROWS];
+};
+
+struct join {
+    struct node node;
+    const struct join_spec *spec;
+    struct join_state state;
+    bool emits_pairs; /* not SEMI, ANTI */
+    bool defers;      /* unmatched rows are shown only when they expire */
+    bool changes;     /* an input may retract: failing conditions are held back */
+    uint32_t left_columns, right_columns, output_columns;
+    /* the condition, its columns by side, and where a column of the input lies among the kept ones */
+    struct program *condition;
+    uint32_t *used[2], used_count[2];
+    uint32_t *position[2];
+    const char **names;
+    struct held_errors *held;
+    struct row_failures failures;
+    /* null_aware */
+    int64_t right_total, right_nulls;
+    uint32_t null_mode;
+    int64_t violations;
+    /* scratch of a chunk */
+    struct vector *vectors;
+    uint32_t *scratch_columns;
+    uint64_t hashes[CHUNK_ROWS];
+    uint32_t slots[CHUNK_ROWS], entries[CHUNK_ROWS];
+    uint8_t fresh[CHUNK_ROWS];
+    uint16_t keyed[CHUNK_ROWS], unkeyed[CHUNK_ROWS], kept[CHUNK_ROWS];
+    row_handle handles[CHUNK_ROWS];
+    const uint16_t *absorbed_rows;
+    uint32_t absorbed_count;
+    struct join_pairs pairs;
+    struct join_lone lone;
+};
+
+/* Sets up what is after `node` in a struct join that is zero; expires: rows are freed by join_expire, so both sides can unlink them. */
+enum status join_open(struct join *self, struct circuit *circuit, const struct join_spec *spec, bool expires, struct error *err);
+void join_close(struct join *self);
+/* Stores the rows and emits what they make with the other side. */
+enum status join_absorb(struct join *self, uint32_t side, const struct batch *batch, struct error *err);
+/* The entries of the last join_absorb: of the selected rows that had a key, in order; *rows: their positions in the batch. */
+uint32_t join_absorbed(const struct join *self, const uint16_t **rows, const uint32_t **entries);
+/* No match will come for this entry any more. */
+enum status join_expire(struct join *self, uint32_t side, uint32_t entry, struct error *err);
+/* Emits what changed in the rows that stand by themselves, frees what is gone, checks what is held back. */
+enum status join_settle(struct join *self, const struct tick *tick, struct error *err);
+
+#endif

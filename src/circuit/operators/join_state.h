@@ -1,0 +1,116 @@
+/* circuit/operators/join_state.h: what a join keeps of its two sides.
+ *
+ * For         join_node.c, interval_join.c, window_join.c.
+ * Shape       One key table for both sides; a key has the heads of two lists of entries. An entry is a stored row with its weight.
+ *             Sides that only grow have short entries (16 bytes); sides that are tracked (outer, semi, anti), that change, or whose
+ *             rows expire have `extra` parts as well.
+ *             `matches` of a tracked entry is the summed weight of what it meets on the other side; `shown` is the weight with which
+ *             the row stands in the output by itself (padded with NULLs, or as the row of a semi or anti join), as emitted so far.
+ * Invariants  Entries are numbered from 1 and do not move. Equal rows of an indexed side share one entry. An entry that was
+ *             touched is looked at once at the end of the tick (join_side_settle), and freed there when its weight is zero.
+ * Ownership   The state owns rows, entries and keys. Lives until join_state_close.
+ * Threads     One task.
+ */
+#ifndef SPATE_CIRCUIT_OPERATORS_JOIN_STATE_H
+#define SPATE_CIRCUIT_OPERATORS_JOIN_STATE_H
+
+#include "circuit/operators/specs.h"
+#include "state/key_table.h"
+#include "state/row_store.h"
+
+enum { ENTRY_PAGE_ROWS = 4096 };
+
+struct join_entry {
+    row_handle row;
+    uint32_t next;
+    int32_t weight; /* of a side without extra parts */
+};
+
+enum join_entry_flags {
+    ENTRY_TOUCHED = 1,  /* is in the list of this tick */
+    ENTRY_EXPIRED = 2,  /* its time is over: no match will come */
+    ENTRY_MULTIPLE = 4, /* counted in `violations` */
+    ENTRY_FREE = 8,
+    ENTRY_NULL_KEY = 16, /* NOT IN: the left value is NULL */
+};
+struct join_extra {
+    int64_t weight, matches, shown;
+    uint32_t previous, slot;
+    uint32_t flags;
+};
+
+/* An array in pages: elements do not move. */
+struct paged {
+    struct budget *budget;
+    uint8_t **pages;
+    uint32_t page_count, page_capacity;
+    uint32_t element_bytes;
+};
+
+/* Finds an entry by its row: open addressing, upper half of a cell 32 bits of the row's hash, lower half the entry. */
+struct entry_index {
+    struct budget *budget;
+    uint64_t *cells;
+    uint32_t capacity, used;
+};
+
+struct uint32_list {
+    uint32_t *items;
+    uint32_t count, capacity;
+};
+
+struct join_side {
+    const struct input_spec *input;
+    const uint32_t *keys;
+    const uint32_t *kept; /* input columns that are stored, in order */
+    uint32_t kept_count;
+    bool tracked, indexed, has_extra;
+    struct row_store *rows;
+    struct paged entries, extras;
+    uint32_t entry_count, free_entry;
+    struct entry_index index;
+    struct uint32_list touched;
+};
+
+struct join_state {
+    struct budget *budget;
+    uint32_t key_count;
+    struct key_table *keys; /* NULL: no keys, all entries hang on `single_heads` */
+    uint32_t single_heads[2];
+    struct join_side sides[2];
+};
+
+/* has_extra: asked for by rows that expire; sides that track or change have it anyway. */
+enum status join_side_open(struct join_side *side, struct budget *budget, struct arena *arena, bool has_extra, struct error *err);
+enum status join_state_open(struct join_state *state, struct arena *arena, const struct type *const *key_types, struct error *err);
+void join_state_close(struct join_state *state);
+size_t join_state_bytes(const struct join_state *state);
+
+static inline struct join_entry *join_entry_at(const struct join_side *side, uint32_t entry)
+{
+    return (struct join_entry *)side->entries.pages[entry / ENTRY_PAGE_ROWS] + entry % ENTRY_PAGE_ROWS;
+}
+static inline struct join_extra *join_extra_at(const struct join_side *side, uint32_t entry)
+{
+    return (struct join_extra *)side->extras.pages[entry / ENTRY_PAGE_ROWS] + entry % ENTRY_PAGE_ROWS;
+}
+static inline int64_t join_entry_weight(const struct join_side *side, uint32_t entry)
+{
+    return side->has_extra ? join_extra_at(side, entry)->weight : join_entry_at(side, entry)->weight;
+}
+/* The two list heads of a key, left and right. */
+static inline uint32_t *join_heads(struct join_state *state, uint32_t slot)
+{
+    return state->keys == NULL ? state->single_heads : (uint32_t *)key_table_values(state->keys, 0) + (size_t)slot * 2;
+}
+
+/* Adds the weight of each selected row of `batch` (the kept columns of the side). slots: by the k-th selected row.
+ * entries[k] gets its entry; fresh[k]: it is a new one. */
+enum status join_side_add(struct join_state *state, uint32_t side, const struct batch *batch, const uint32_t *slots, uint32_t *entries,
+                          uint8_t *fresh, struct error *err);
+/* Lists an entry for the end of the tick. */
+enum status join_side_touch(struct join_side *side, uint32_t entry, struct error *err);
+/* Unlinks and frees an entry and its row; a key without entries goes too. */
+void join_side_remove(struct join_state *state, uint32_t side, uint32_t entry);
+
+#endif
