@@ -26,11 +26,13 @@ enum function_traits {
     FUNCTION_DYNAMIC = 8,   /* constant within a tick only: not folded when planned */
     FUNCTION_VOLATILE = 16, /* another value each time: not folded, not shared, not moved */
     FUNCTION_NULLABLE = 32, /* STRICT, but may also give NULL for arguments that are not (result vector has a validity bitmap) */
+    FUNCTION_CONSTANT_ARGS = 64, /* takes constant arguments as vectors of one row (see constant_args), not as full columns */
 };
 
 struct kernel_call {
     const struct vector *const *args;
     uint32_t arg_count;
+    uint64_t constant_args; /* bit i: args[i] has one row, for all; only with FUNCTION_CONSTANT_ARGS, never all of them */
     struct selection rows; /* compute these; rows.rows == NULL: 0..rows.count-1 */
     struct vector *result;
     const void *data;      /* what bind left */
@@ -38,12 +40,14 @@ struct kernel_call {
     const struct evaluation *evaluation;
     struct string_heap *heap; /* for strings of the result */
     const int64_t *watermarks; /* by row, NULL: none (CURRENT_WATERMARK) */
-    void *failures;            /* used by kernel_fail */
+    void *failures;            /* used by kernel_fail and kernel_error */
 };
 /* Marks a row as failed (the first message is kept). The row's result does not matter. */
 void kernel_fail(struct kernel_call *call, uint32_t row, enum error_code code, const char *format, ...) PRINTF_LIKE(4, 5);
 /* Room for a result string; NULL: the budget is spent (recorded; the kernel returns). */
 char *kernel_alloc(struct kernel_call *call, size_t bytes);
+/* The `err` for calls that a kernel makes (vector_append, ...): once it is set the kernel returns, and the run ends with it. */
+struct error *kernel_error(struct kernel_call *call);
 /* Marks a result row NULL; with FUNCTION_NULLABLE or without STRICT the validity bitmap exists. */
 static inline void kernel_set_null(struct kernel_call *call, uint32_t row)
 {
@@ -56,6 +60,9 @@ struct kernel {
     uint32_t traits; /* enum function_traits */
     const void *data;
     void (*free_scratch)(void *scratch);
+    /* BOOLEAN, STRICT kernels, for filters: keeps the rows that give TRUE, returns their number. May be NULL. `kept` may be
+     * the array of call->rows; the rows given have no NULL argument; there is no result vector. */
+    uint32_t (*select)(struct kernel_call *call, uint16_t *kept);
 };
 
 struct function_binding {

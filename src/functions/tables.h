@@ -1,0 +1,17 @@
+/* functions/tables.h: the tables of scalar functions, one per file of kernels.
+ *
+ * For         registry.c alone lists them; a new file adds its table here and there.
+ */
+#ifndef SPATE_FUNCTIONS_TABLES_H
+#define SPATE_FUNCTIONS_TABLES_H
+
+#include "functions/function.h"
+
+struct function_table {
+    const struct function *functions;
+    uint32_t count;
+};
+
+extern const struct function_table logic_functions;
+
+#endif
