@@ -3,7 +3,7 @@
  * For         group aggregates, windows, OVER. The operators know keys, slots and ticks; this knows sums.
  * Shape       A bound aggregate is a `struct accumulator`: a fixed-size state per group (zero bytes = empty), kept by the
  *             operator in one array per aggregate, and functions that take (states, slot[], value[], weight[]).
- *             What does not fit the fixed size (texts, multisets) is in memory from the state heap, owned by the state.
+ *             What does not fit the fixed size (texts, multisets) is in a slab of the operator's, owned by the state.
  * Traits      bind is told whether the input can retract and whether rows have an order; it picks the smaller state
  *             (MIN over inserts only: one value; else an ordered multiset).
  * DISTINCT    and FILTER are the operator's: it passes only the rows that count (a value's first occurrence +1, its last
@@ -15,34 +15,28 @@
 #ifndef SPATE_FUNCTIONS_AGGREGATE_H
 #define SPATE_FUNCTIONS_AGGREGATE_H
 
+#include "base/slab.h"
 #include "data/batch.h"
 #include "functions/evaluation.h"
 #include "functions/expression.h"
 
 struct accumulator;
 
-/* Memory for the variable parts of states; charged to a budget. */
-struct state_heap {
-    struct budget *budget;
-    size_t bytes;
-};
-void *state_heap_alloc(struct state_heap *heap, size_t bytes);               /* NULL: no room */
-void *state_heap_resize(struct state_heap *heap, void *old, size_t old_bytes, size_t bytes);
-void state_heap_free(struct state_heap *heap, void *memory, size_t bytes);
-
 struct accumulate_call {
     const struct accumulator *accumulator;
-    uint8_t *states;        /* state of slot s: states + s * accumulator->state_bytes */
+    uint8_t *states;        /* state of slot s: states + s * stride: an operator may keep all states of a group side by side */
+    uint32_t stride;
     const uint32_t *slots;  /* slots[k] belongs to the k-th selected row */
     struct selection rows;
     const struct vector *const *args;
     const int64_t *weights; /* by physical row; NULL: all +1. Never 0 */
     const struct batch *batch; /* for ordinals: batch_ordinal when batch->ordered */
-    struct state_heap *heap;
+    struct slab *heap;         /* memory for the variable parts of states */
 };
 struct result_call {
     const struct accumulator *accumulator;
-    const uint8_t *states;
+    const uint8_t *states; /* as above */
+    uint32_t stride;
     const uint32_t *slots; /* result row k is of slot slots[k] */
     uint32_t count;
     struct vector *result; /* created by the caller with room, and with a validity bitmap when the result is nullable */
@@ -54,15 +48,15 @@ struct result_call {
 struct accumulator {
     const struct aggregate_function *function;
     const struct type *result;
-    uint32_t state_bytes; /* a multiple of 8; 16-byte aligned when a multiple of 16 */
+    uint32_t state_bytes; /* a multiple of 8; states are 8-byte aligned */
     bool mergeable;       /* merge works (slices, combining before an exchange) */
     bool invertible;      /* unmerge works: HOP may subtract slices */
     enum status (*update)(const struct accumulate_call *call, struct error *err);
     enum status (*value)(const struct result_call *call, struct error *err);
     /* into += from (weight +1) or -= (weight -1, when invertible). States of one accumulator. */
-    enum status (*merge)(const struct accumulator *accumulator, void *into, const void *from, int64_t weight, struct state_heap *heap,
+    enum status (*merge)(const struct accumulator *accumulator, void *into, const void *from, int64_t weight, struct slab *heap,
                          struct error *err);
-    void (*clear)(const struct accumulator *accumulator, void *state, struct state_heap *heap); /* NULL: nothing to free */
+    void (*clear)(const struct accumulator *accumulator, void *state, struct slab *heap); /* NULL: nothing to free */
     const void *data;
 };
 
@@ -73,6 +67,7 @@ struct aggregate_binding {
     const struct expression **args; /* bind may coerce */
     uint32_t arg_count;
     bool retracts, ordered, distinct, ignore_nulls;
+    bool merges; /* states will be merged (slices, sessions): rows do not come in their order */
     struct accumulator accumulator; /* out; .result is the type */
 };
 struct aggregate_function {

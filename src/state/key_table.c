@@ -15,7 +15,7 @@
 
 #include "base/slab.h"
 #include "state/slot_array.h"
-#include "state/value_codec.h"
+#include "data/value_codec.h"
 
 enum { BUCKET_KEYS = 12, BUCKET_LOAD = 10, BLOCK_ROWS = 64, FIRST_SLOTS = 16, KEYS_MAX = 1024 };
 

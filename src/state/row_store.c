@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/slab.h"
-#include "state/value_codec.h"
+#include "data/value_codec.h"
 
 enum { COLUMNS_MAX = 4096 };
 

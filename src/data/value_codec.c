@@ -1,4 +1,4 @@
-#include "state/value_codec.h"
+#include "data/value_codec.h"
 
 #include <math.h>
 #include <stdlib.h>

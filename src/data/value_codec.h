@@ -1,4 +1,4 @@
-/* state/value_codec.h: one value of any type as bytes.
+/* data/value_codec.h: one value of any type as bytes.
  *
  * For         nested columns (arrays, maps, rows) in rows and keys of state.
  * Shape       0 for NULL, else 1 and: fixed width: its bytes (-0.0 as 0.0, NaN as one pattern); STRING: length, bytes; ARRAY: count,
@@ -6,8 +6,8 @@
  * Invariants  Values are equal (data/order.h) iff their bytes are.
  * Errors      decode fails when the budget is spent.
  */
-#ifndef SPATE_STATE_VALUE_CODEC_H
-#define SPATE_STATE_VALUE_CODEC_H
+#ifndef SPATE_DATA_VALUE_CODEC_H
+#define SPATE_DATA_VALUE_CODEC_H
 
 #include "data/order.h"
 
