@@ -1,0 +1,252 @@
+/* circuit/operators/deduplicate.c: the first or last row of each key, by event time or by arrival.
+ *
+ * Table        key -> time and ordinal of the row that wins so far, its stored row, and the stored row that was emitted.
+ * receive      In a chunk a key's winner is found first, by numbers alone; only the winners of the chunk are stored.
+ * Ties         Rows of one source partition by their order (last: the later wins, first: the earlier), others by their columns: the
+ *              smaller wins.
+ * finish_tick  Per touched key: -1 of the row that was emitted, +1 of the winner, if they differ.
+ */
+#include <stdlib.h>
+
+#include "circuit/operators/row_output.h"
+#include "circuit/operators/sorted_rows.h"
+#include "circuit/operators/specs.h"
+#include "state/key_table.h"
+
+enum { PREFETCH_AHEAD = 12 };
+
+struct dedup_state {
+    int64_t time, ordinal;
+    row_handle current, emitted;
+    uint32_t pending; /* 1 + position among the chunk's rows that wins for now; 0: none of this chunk */
+    uint32_t flags;
+};
+enum dedup_flags { DEDUP_TOUCHED = 1, DEDUP_SET = 2 };
+
+struct dedup_node {
+    struct node node;
+    const struct deduplicate_spec *spec;
+    struct key_table *table;
+    struct row_store *store;
+    struct row_order columns_order; /* by all columns */
+    struct row_output *output;
+    uint32_t *touched, touched_count, touched_capacity;
+    int64_t arrived;
+    uint64_t hashes[CHUNK_ROWS];
+    uint32_t slots[CHUNK_ROWS], winners[CHUNK_ROWS];
+    uint16_t selected[CHUNK_ROWS];
+    row_handle handles[CHUNK_ROWS];
+};
+
+static enum status dedup_touch(struct dedup_node *self, struct dedup_state *state, uint32_t slot, struct error *err)
+{
+    if ((state->flags & DEDUP_TOUCHED) != 0) {
+        return STATUS_OK;
+    }
+    if (self->touched_count == self->touched_capacity) {
+        uint32_t capacity = self->touched_capacity == 0 ? CHUNK_ROWS : self->touched_capacity * 2;
+        uint32_t *touched = realloc(self->touched, capacity * sizeof *touched);
+        if (touched == NULL) {
+            return error_set(err, ERROR_BUDGET_SPENT, "no room for the changed keys of a deduplication");
+        }
+        self->touched = touched;
+        self->touched_capacity = capacity;
+    }
+    self->touched[self->touched_count++] = slot;
+    state->flags |= DEDUP_TOUCHED;
+    return STATUS_OK;
+}
+
+/* NULL times are the smallest. */
+static int64_t dedup_time(const struct dedup_node *self, const struct batch *batch, uint32_t row)
+{
+    const struct vector *time = &batch->columns[self->spec->time_column];
+    if (!vector_is_valid(time, row)) {
+        return INT64_MIN;
+    }
+    if (time->physical == PHYSICAL_INT64) {
+        return vector_int64(time)[row];
+    }
+    return (int64_t)vector_get_integer(time, row);
+}
+
+/* Does a row beat the state's? 1: yes, 0: no, -1: only their columns can tell. */
+static int dedup_beats(const struct dedup_node *self, const struct dedup_state *state, int64_t time, int64_t ordinal)
+{
+    if ((state->flags & DEDUP_SET) == 0) {
+        return 1;
+    }
+    if (time != state->time) {
+        return (time > state->time) == self->spec->keep_last;
+    }
+    if (ordinal != state->ordinal) {
+        return (ordinal > state->ordinal) == self->spec->keep_last;
+    }
+    return -1;
+}
+
+static enum status dedup_replace(struct dedup_node *self, struct dedup_state *state, uint32_t slot, row_handle row, struct error *err)
+{
+    if (state->current != state->emitted) {
+        row_store_free(self->store, state->current);
+    }
+    state->current = row;
+    return dedup_touch(self, state, slot, err);
+}
+
+/* Without a source order equal times are decided by the columns: each candidate is stored and compared. */
+static enum status dedup_absorb_unordered(struct dedup_node *self, const struct batch *batch, struct error *err)
+{
+    struct selection rows = batch_selection(batch);
+    struct dedup_state *states = key_table_values(self->table, 0);
+    TRY(row_store_add(self->store, batch, self->handles, err));
+    for (uint32_t k = 0; k < rows.count; k++) {
+        uint32_t row = selection_row(&rows, k);
+        struct dedup_state *state = &states[self->slots[k]];
+        int64_t time = self->spec->processing_time ? 0 : dedup_time(self, batch, row);
+        int64_t ordinal = self->spec->processing_time ? self->arrived++ : 0;
+        int beats = dedup_beats(self, state, time, ordinal);
+        if (beats < 0) {
+            beats = row_store_compare(self->store, self->columns_order.all, self->columns_order.column_count, self->handles[k],
+                                      state->current) < 0;
+        }
+        if (!beats) {
+            row_store_free(self->store, self->handles[k]);
+            continue;
+        }
+        state->time = time;
+        state->ordinal = ordinal;
+        state->flags |= DEDUP_SET;
+        TRY(dedup_replace(self, state, self->slots[k], self->handles[k], err));
+    }
+    return STATUS_OK;
+}
+
+/* Marks per key the row of the chunk that wins. */
+static void dedup_find_winners(struct dedup_node *self, const struct batch *batch)
+{
+    struct selection rows = batch_selection(batch);
+    struct dedup_state *states = key_table_values(self->table, 0);
+    for (uint32_t k = 0; k < rows.count; k++) {
+        if (k + PREFETCH_AHEAD < rows.count) {
+            __builtin_prefetch(&states[self->slots[k + PREFETCH_AHEAD]], 1);
+        }
+        uint32_t row = selection_row(&rows, k);
+        struct dedup_state *state = &states[self->slots[k]];
+        int64_t time = self->spec->processing_time ? 0 : dedup_time(self, batch, row);
+        int64_t ordinal = batch_ordinal(batch, row);
+        int beats = dedup_beats(self, state, time, ordinal);
+        /* The same ordinal of another partition: the later arrival. */
+        if (beats == 0 || (beats < 0 && !self->spec->keep_last)) {
+            continue;
+        }
+        state->time = time;
+        state->ordinal = ordinal;
+        state->flags |= DEDUP_SET;
+        state->pending = k + 1;
+    }
+}
+
+static enum status dedup_absorb_ordered(struct dedup_node *self, const struct batch *batch, struct error *err)
+{
+    struct selection rows = batch_selection(batch);
+    struct dedup_state *states = key_table_values(self->table, 0);
+    dedup_find_winners(self, batch);
+    struct batch kept = *batch;
+    kept.selected = self->selected;
+    kept.selected_count = 0;
+    for (uint32_t k = 0; k < rows.count; k++) {
+        struct dedup_state *state = &states[self->slots[k]];
+        if (state->pending == k + 1) {
+            state->pending = 0;
+            self->winners[kept.selected_count] = self->slots[k];
+            self->selected[kept.selected_count++] = (uint16_t)selection_row(&rows, k);
+        }
+    }
+    if (kept.selected_count == 0) {
+        return STATUS_OK;
+    }
+    TRY(row_store_add(self->store, &kept, self->handles, err));
+    for (uint32_t k = 0; k < kept.selected_count; k++) {
+        TRY(dedup_replace(self, &states[self->winners[k]], self->winners[k], self->handles[k], err));
+    }
+    return STATUS_OK;
+}
+
+static enum status dedup_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
+{
+    (void)input;
+    struct dedup_node *self = (struct dedup_node *)node;
+    batch_hash(batch, self->spec->keys, self->spec->key_count, self->hashes);
+    TRY(key_table_find_or_insert(self->table, batch, self->spec->keys, self->hashes, self->slots, err));
+    return batch->ordered ? dedup_absorb_ordered(self, batch, err) : dedup_absorb_unordered(self, batch, err);
+}
+
+static enum status dedup_finish_tick(struct node *node, const struct tick *tick, struct error *err)
+{
+    (void)tick;
+    struct dedup_node *self = (struct dedup_node *)node;
+    struct dedup_state *states = key_table_values(self->table, 0);
+    for (uint32_t i = 0; i < self->touched_count; i++) {
+        struct dedup_state *state = &states[self->touched[i]];
+        bool same = state->emitted != 0 && row_store_equal(self->store, state->emitted, state->current);
+        if (!same && state->emitted != 0) {
+            TRY(row_output_add(self->output, state->emitted, -1, 1, err));
+        }
+        if (!same) {
+            TRY(row_output_add(self->output, state->current, 1, 1, err));
+        }
+    }
+    TRY(row_output_flush(self->output, err));
+    for (uint32_t i = 0; i < self->touched_count; i++) {
+        struct dedup_state *state = &states[self->touched[i]];
+        if (state->emitted != 0 && state->emitted != state->current) {
+            row_store_free(self->store, state->emitted);
+        }
+        state->emitted = state->current;
+        state->flags &= ~(uint32_t)DEDUP_TOUCHED;
+    }
+    self->touched_count = 0;
+    node->metrics.state_keys = key_table_count(self->table);
+    node->metrics.state_bytes = key_table_bytes(self->table) + row_store_bytes(self->store);
+    node_pass_watermark(node);
+    return STATUS_OK;
+}
+
+static void dedup_close(struct node *node)
+{
+    struct dedup_node *self = (struct dedup_node *)node;
+    key_table_destroy(self->table);
+    row_store_destroy(self->store);
+    free(self->touched);
+}
+
+static const struct node_type dedup_node_type = {
+    .name = "Deduplicate",
+    .receive = dedup_receive,
+    .finish_tick = dedup_finish_tick,
+    .close = dedup_close,
+};
+
+enum status deduplicate_create(struct circuit *circuit, const struct deduplicate_spec *spec, struct node *input, struct node **node,
+                               struct error *err)
+{
+    struct dedup_node *self;
+    TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
+    self->spec = spec;
+    TRY(circuit_add(circuit, &self->node, &dedup_node_type, "Deduplicate", &input, 1, err));
+    const struct type *const *types;
+    const struct type **key_types;
+    TRY(schema_types(circuit->arena, spec->input.schema, &types, err));
+    TRY_ALLOC(key_types, arena_alloc(circuit->arena, (spec->key_count + 1) * sizeof *key_types), err);
+    for (uint32_t i = 0; i < spec->key_count; i++) {
+        key_types[i] = types[spec->keys[i]];
+    }
+    uint32_t value_bytes = sizeof(struct dedup_state);
+    TRY(key_table_create(circuit->budget, key_types, spec->key_count, &value_bytes, 1, &self->table, err));
+    TRY(row_store_create(circuit->budget, types, spec->input.schema->count, &self->store, err));
+    TRY(row_order_init(&self->columns_order, circuit->arena, self->store, spec->input.schema, NULL, 0, false, err));
+    TRY(row_output_create(&self->node, self->store, spec->output, spec->rank_column, &self->output, err));
+    *node = &self->node;
+    return STATUS_OK;
+}

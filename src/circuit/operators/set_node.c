@@ -1,0 +1,172 @@
+/* circuit/operators/set_node.c: INTERSECT, EXCEPT, each also ALL.
+ *
+ * Table        rows -> how often each side has it, and how often the output shows it.
+ * finish_tick  INTERSECT ALL shows min(left, right), EXCEPT ALL max(left - right, 0); without ALL at most one. The difference to what is
+ *              shown is emitted. NULLs are equal.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "circuit/operators/row_output.h"
+#include "circuit/operators/specs.h"
+#include "state/key_table.h"
+
+struct set_counts {
+    int64_t sides[2], shown;
+    int64_t touched;
+};
+
+struct set_node {
+    struct node node;
+    const struct set_spec *spec;
+    struct key_table *table;
+    uint32_t *columns, column_count;
+    uint32_t *touched, touched_count, touched_capacity;
+    uint64_t hashes[CHUNK_ROWS];
+    uint32_t slots[CHUNK_ROWS];
+    int64_t weights[CHUNK_ROWS];
+    uint32_t count;
+};
+
+static enum status set_touch(struct set_node *self, struct set_counts *counts, uint32_t slot, struct error *err)
+{
+    if (counts->touched != 0) {
+        return STATUS_OK;
+    }
+    if (self->touched_count == self->touched_capacity) {
+        uint32_t capacity = self->touched_capacity == 0 ? CHUNK_ROWS : self->touched_capacity * 2;
+        uint32_t *touched = realloc(self->touched, capacity * sizeof *touched);
+        if (touched == NULL) {
+            return error_set(err, ERROR_BUDGET_SPENT, "no room for the changed rows of a set operation");
+        }
+        self->touched = touched;
+        self->touched_capacity = capacity;
+    }
+    self->touched[self->touched_count++] = slot;
+    counts->touched = 1;
+    return STATUS_OK;
+}
+
+static enum status set_node_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
+{
+    struct set_node *self = (struct set_node *)node;
+    batch_hash(batch, self->columns, self->column_count, self->hashes);
+    TRY(key_table_find_or_insert(self->table, batch, self->columns, self->hashes, self->slots, err));
+    struct set_counts *counts = key_table_values(self->table, 0);
+    struct selection rows = batch_selection(batch);
+    for (uint32_t k = 0; k < rows.count; k++) {
+        struct set_counts *row = &counts[self->slots[k]];
+        row->sides[input] += batch_weight(batch, selection_row(&rows, k));
+        TRY(set_touch(self, row, self->slots[k], err));
+    }
+    return STATUS_OK;
+}
+
+static int64_t set_shown(const struct set_spec *spec, const struct set_counts *counts)
+{
+    int64_t left = counts->sides[0], right = counts->sides[1];
+    if (spec->all) {
+        int64_t shown = spec->except ? left - right : left < right ? left : right;
+        return shown > 0 ? shown : 0;
+    }
+    return left > 0 && (spec->except ? right <= 0 : right > 0);
+}
+
+static enum status set_fill(struct set_node *self, struct batch *batch, struct error *err)
+{
+    for (uint32_t c = 0; c < self->column_count; c++) {
+        TRY(key_table_gather(self->table, c, self->slots, self->count, &batch->columns[c], err));
+        batch->columns[c].type = self->spec->left.schema->columns[c].type;
+    }
+    batch->count = self->count;
+    int64_t *weights;
+    TRY(batch_need_weights(node_budget(&self->node), batch, self->count, &weights, err));
+    memcpy(weights, self->weights, self->count * sizeof *weights);
+    return STATUS_OK;
+}
+
+static enum status set_flush(struct set_node *self, struct error *err)
+{
+    struct batch batch;
+    if (self->count == 0) {
+        return STATUS_OK;
+    }
+    TRY(batch_init(&batch, self->column_count, err));
+    enum status status = set_fill(self, &batch, err);
+    if (status == STATUS_OK) {
+        status = node_emit(&self->node, &batch, err);
+    }
+    batch_release(&batch);
+    self->count = 0;
+    return status;
+}
+
+static enum status set_node_finish_tick(struct node *node, const struct tick *tick, struct error *err)
+{
+    (void)tick;
+    struct set_node *self = (struct set_node *)node;
+    struct set_counts *counts = key_table_values(self->table, 0);
+    uint32_t limit = node_chunk_rows(node);
+    for (uint32_t i = 0; i < self->touched_count; i++) {
+        uint32_t slot = self->touched[i];
+        struct set_counts *row = &counts[slot];
+        int64_t shown = set_shown(self->spec, row);
+        row->touched = 0;
+        if (shown == row->shown) {
+            continue;
+        }
+        self->slots[self->count] = slot;
+        self->weights[self->count++] = shown - row->shown;
+        row->shown = shown;
+        if (self->count == limit) {
+            TRY(set_flush(self, err));
+        }
+    }
+    TRY(set_flush(self, err));
+    for (uint32_t i = 0; i < self->touched_count; i++) {
+        const struct set_counts *row = &counts[self->touched[i]];
+        if (row->sides[0] == 0 && row->sides[1] == 0) {
+            key_table_remove(self->table, self->touched[i]);
+        }
+    }
+    self->touched_count = 0;
+    node->metrics.state_keys = key_table_count(self->table);
+    node->metrics.state_bytes = key_table_bytes(self->table);
+    node_pass_watermark(node);
+    return STATUS_OK;
+}
+
+static void set_node_close(struct node *node)
+{
+    struct set_node *self = (struct set_node *)node;
+    key_table_destroy(self->table);
+    free(self->touched);
+}
+
+static const struct node_type set_node_type = {
+    .name = "SetOperation",
+    .receive = set_node_receive,
+    .finish_tick = set_node_finish_tick,
+    .close = set_node_close,
+};
+
+enum status set_node_create(struct circuit *circuit, const struct set_spec *spec, struct node *left, struct node *right, struct node **node,
+                            struct error *err)
+{
+    struct set_node *self;
+    struct node *inputs[2] = {left, right};
+    TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
+    self->spec = spec;
+    self->column_count = spec->left.schema->count;
+    TRY(circuit_add(circuit, &self->node, &set_node_type, spec->except ? "Except" : "Intersect", inputs, 2, err));
+    TRY_ALLOC(self->columns, arena_alloc(circuit->arena, (self->column_count + 1) * sizeof(uint32_t)), err);
+    for (uint32_t i = 0; i < self->column_count; i++) {
+        self->columns[i] = i;
+    }
+    const struct type *const *types;
+    uint32_t value_bytes = sizeof(struct set_counts);
+    TRY(schema_types(circuit->arena, spec->left.schema, &types, err));
+    TRY(key_table_create(circuit->budget, types, self->column_count, &value_bytes, 1, &self->table, err));
+    *node = &self->node;
+    return STATUS_OK;
+}
