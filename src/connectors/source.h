@@ -38,6 +38,8 @@ struct source_context {
     const char *table;
     const struct source_column *columns; /* those read, in output order */
     uint32_t column_count;
+    const struct type *physical; /* ROW of all physical columns of the table in its order (partition columns too): csv and raw go by
+                                  * position. NULL: `columns` holds them all */
     const struct projection *projections; /* per column; NULL: all whole */
     const char *const *partition_columns; /* PARTITIONED BY: names */
     const struct type *const *partition_types;

@@ -43,6 +43,7 @@ struct decode_input {
     struct buffer *block; /* counted buffer that holds bytes; NULL: copy strings */
     bool framed, last;
     size_t consumed; /* out */
+    uint64_t lines;  /* out: line ends in what was consumed (0 if framed) */
 };
 
 struct format_context {

@@ -227,6 +227,7 @@ static enum status decode_records(struct json_decoder *self, struct decode_input
         }
         p = place.next;
         input->consumed = (size_t)(p - input->bytes);
+        input->lines = line + 1;
         if (input->framed) {
             break;
         }
@@ -245,6 +246,7 @@ static enum status json_decode(struct decoder *decoder, struct decode_input *inp
     reader->status = STATUS_OK;
     reader->err = err;
     input->consumed = 0;
+    input->lines = 0;
     json_reader_set_block(reader, input->block);
     enum status status = decode_records(self, input, target, err);
     json_reader_finish(reader, target->batch);

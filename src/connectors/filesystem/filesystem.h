@@ -1,0 +1,68 @@
+/* connectors/filesystem/filesystem.h: what the file source and the file sink share.
+ *
+ * For         filesystem_source.c, filesystem_sink.c.
+ * Shape       A table is a file or a folder. Rows of a partitioned table lie in folders key=value; a value is escaped as in
+ *             Hive ("%3A"); NULL is partition.default-name.
+ */
+#ifndef SPATE_CONNECTORS_FILESYSTEM_H
+#define SPATE_CONNECTORS_FILESYSTEM_H
+
+#include "connectors/built_in.h"
+#include "connectors/table_options.h"
+
+struct filesystem_settings {
+    const char *path, *format, *default_partition_name, *path_pattern;
+    struct duration monitor_interval;
+    bool partition_by_file;
+    const char *report_statistics;
+    /* sink */
+    struct byte_size rolling_size;
+    struct duration rollover_interval, inactivity_interval, check_interval, commit_delay;
+    int32_t commit_trigger;
+    const char *commit_policy, *commit_success_name, *commit_zone;
+    bool shuffle_by_partition;
+    int64_t parallelism;
+    /* how a partition's time is read from its values: only the trigger 'partition-time' needs it */
+    const char *extractor_kind, *extractor_pattern, *extractor_formatter;
+};
+enum { COMMIT_TRIGGER_PROCESS_TIME, COMMIT_TRIGGER_PARTITION_TIME };
+enum { FILESYSTEM_OPTION_COUNT = 21 };
+extern const struct option_def filesystem_options[FILESYSTEM_OPTION_COUNT];
+
+/* The path without "file:" and with no slash at its end. */
+enum status filesystem_local_path(const char *path, struct arena *arena, const char **local, struct error *err);
+
+/* file_list.c: the files of a table. */
+struct file_entry {
+    char *path;
+    const char *name; /* in path */
+    uint64_t size;
+    int64_t modified_us;
+};
+struct file_list {
+    struct file_entry *entries; /* by path */
+    size_t count, capacity;
+};
+/* All files at or below `root` but those hidden ('_', '.'), whose path matches the pattern (NULL: all). */
+enum status file_list_scan(struct file_list *list, const char *root, const char *pattern, struct error *err);
+bool file_list_has(const struct file_list *list, const char *path);
+/* Moves the entries that `seen` lacks to its end (their order kept), and frees the rest. */
+enum status file_list_add_new(struct file_list *all, struct file_list *scanned, struct error *err);
+void file_list_clear(struct file_list *list);
+
+/* partition_path.c */
+/* The value of key=... in the folders between root and the file; false: there is none. Caller frees *value. */
+bool partition_path_value(const char *root, const char *path, const char *key, char **value);
+void partition_path_append(struct text_builder *out, const char *key, struct text value); /* "key=value", escaped */
+/* A vector of one row: the text as a value of the type; NULL text: NULL. */
+enum status partition_value_vector(struct budget *budget, const struct type *type, const char *key, const char *text, struct vector *vector,
+                                   struct error *err);
+
+/* file_stream.c: the bytes of a file, .gz and .zst unpacked. */
+struct file_stream;
+enum status file_stream_open(const char *path, struct file_stream **stream, struct error *err);
+/* Fills `room` bytes unless the file ends before; *got says how many. */
+enum status file_stream_read(struct file_stream *stream, char *to, size_t room, size_t *got, struct error *err);
+void file_stream_close(struct file_stream *stream); /* NULL is allowed */
+
+#endif

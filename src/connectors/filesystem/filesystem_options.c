@@ -1,0 +1,70 @@
+#include <string.h>
+
+#include "connectors/filesystem/filesystem.h"
+
+static const char *const commit_triggers[] = {"process-time", "partition-time", NULL};
+
+const struct option_def filesystem_options[FILESYSTEM_OPTION_COUNT] = {
+    {.name = "path", OPTION_TEXT(struct filesystem_settings, path), .flags = OPTION_REQUIRED, .summary = "A file, or a folder of files."},
+    {.name = "format", OPTION_TEXT(struct filesystem_settings, format), .flags = OPTION_REQUIRED, .summary = "The format of the files."},
+    {.name = "partition.default-name", OPTION_TEXT(struct filesystem_settings, default_partition_name), .initial = "__DEFAULT_PARTITION__",
+     .summary = "The name of a partition whose value is NULL or empty."},
+    {.name = "source.monitor-interval", OPTION_DURATION(struct filesystem_settings, monitor_interval),
+     .summary = "Looks for new files this often; the table is then unbounded."},
+    {.name = "source.partition-by-file", OPTION_BOOL(struct filesystem_settings, partition_by_file), .initial = "false",
+     .summary = "Each file is a partition with its own watermark, read by any worker."},
+    {.name = "source.path.regex-pattern", OPTION_TEXT(struct filesystem_settings, path_pattern),
+     .summary = "Only files whose whole path matches this regular expression."},
+    {.name = "source.report-statistics", OPTION_TEXT(struct filesystem_settings, report_statistics), .initial = "all",
+     .summary = "Accepted for Flink's sake."},
+    {.name = "sink.rolling-policy.file-size", OPTION_BYTES(struct filesystem_settings, rolling_size), .initial = "128 mb",
+     .summary = "A part file of this size is ended and shown."},
+    {.name = "sink.rolling-policy.rollover-interval", OPTION_DURATION(struct filesystem_settings, rollover_interval), .initial = "30 min",
+     .summary = "A part file open for this long is ended and shown."},
+    {.name = "sink.rolling-policy.inactivity-interval", OPTION_DURATION(struct filesystem_settings, inactivity_interval), .initial = "30 min",
+     .summary = "A part file without new rows for this long is ended and shown."},
+    {.name = "sink.rolling-policy.check-interval", OPTION_DURATION(struct filesystem_settings, check_interval), .initial = "1 min",
+     .summary = "How often the intervals above are checked."},
+    {.name = "sink.partition-commit.trigger", OPTION_CHOICE(struct filesystem_settings, commit_trigger, commit_triggers), .initial = "process-time",
+     .summary = "What ends a partition: the clock, or the watermark."},
+    {.name = "sink.partition-commit.delay", OPTION_DURATION(struct filesystem_settings, commit_delay), .initial = "0 s",
+     .summary = "How long after its time a partition is committed."},
+    {.name = "sink.partition-commit.policy.kind", OPTION_TEXT(struct filesystem_settings, commit_policy),
+     .summary = "'success-file': an empty file is put into a partition when it is committed."},
+    {.name = "sink.partition-commit.success-file.name", OPTION_TEXT(struct filesystem_settings, commit_success_name), .initial = "_SUCCESS",
+     .summary = "The name of that file."},
+    {.name = "sink.partition-commit.watermark-time-zone", OPTION_TEXT(struct filesystem_settings, commit_zone), .initial = "UTC",
+     .summary = "The zone of partition times."},
+    {.name = "sink.shuffle-by-partition.enable", OPTION_BOOL(struct filesystem_settings, shuffle_by_partition), .initial = "false",
+     .summary = "Accepted for Flink's sake."},
+    {.name = "sink.parallelism", OPTION_INT64(struct filesystem_settings, parallelism), .initial = "1", .check = option_check_positive,
+     .summary = "Accepted for Flink's sake; the sink runs where the job does."},
+    {.name = "partition.time-extractor.kind", OPTION_TEXT(struct filesystem_settings, extractor_kind), .initial = "default",
+     .summary = "How a partition's time is found; only 'default'."},
+    {.name = "partition.time-extractor.timestamp-pattern", OPTION_TEXT(struct filesystem_settings, extractor_pattern),
+     .summary = "A partition's time, made of its values: '$day $hour:00:00'."},
+    {.name = "partition.time-extractor.timestamp-formatter", OPTION_TEXT(struct filesystem_settings, extractor_formatter),
+     .summary = "The pattern of that time; only the default."},
+};
+
+enum status filesystem_local_path(const char *path, struct arena *arena, const char **local, struct error *err)
+{
+    const char *colon = strstr(path, "://");
+    if (strncmp(path, "file:", 5) == 0) {
+        path += 5;
+        if (strncmp(path, "//", 2) == 0) { /* an empty host, or none */
+            path += 2;
+        }
+    } else if (colon != NULL) {
+        return error_set(err, ERROR_NOT_SUPPORTED, "the path '%s' is not of this machine; only 'file:' is supported", path);
+    }
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') {
+        length--;
+    }
+    if (length == 0) {
+        return error_set(err, ERROR_INVALID_OPTION, "option 'path' is empty");
+    }
+    TRY_ALLOC(*local, arena_text(arena, path, length), err);
+    return STATUS_OK;
+}
