@@ -34,6 +34,7 @@ enum status cast_run(const struct cast *cast, const struct cast_context *context
 /* Single values, for formats: false if the text does not convert. Rules of CAST from STRING. */
 bool text_to_int64(struct text text, int64_t min, int64_t max, int64_t *value);
 bool text_to_double(struct text text, double *value);
+bool text_to_float(struct text text, float *value);
 bool text_to_boolean(struct text text, bool *value);
 bool text_to_date(struct text text, int32_t *days);
 bool text_to_time(struct text text, int32_t *ms);
