@@ -1,0 +1,50 @@
+/* circuit/operators/call_set.h: the aggregate calls of one operator, over records by slot.
+ *
+ * For         group_aggregate, window_aggregate, session_window.
+ * Shape       A record per group holds the states of all calls side by side (offsets fixed when the set is made). DISTINCT goes through one
+ *             table per set of arguments: (slot, arguments) -> per filter a count (over inserts: a bit); calls with the same arguments and
+ *             filter share the rows that pass. Filters are evaluated once per batch each.
+ * Ownership   The set is in the arena. A call_states owns what belongs to one table of records: the slab and the DISTINCT tables;
+ *             call_states_close frees all of it at once, without clearing records.
+ * Threads     One task; the set holds scratch memory.
+ */
+#ifndef SPATE_CIRCUIT_OPERATORS_CALL_SET_H
+#define SPATE_CIRCUIT_OPERATORS_CALL_SET_H
+
+#include "circuit/operators/specs.h"
+#include "state/key_table.h"
+
+struct call_set;
+struct call_states {
+    struct slab heap;
+    struct key_table **distinct; /* one per set of DISTINCT arguments; made when first used */
+};
+struct call_set_spec {
+    const struct input_spec *input;
+    const struct aggregate_spec_call *calls;
+    uint32_t call_count;
+    bool merges; /* records will be merged */
+};
+enum status call_set_create(struct circuit *circuit, const struct call_set_spec *spec, struct call_set **set, struct error *err);
+uint32_t call_set_bytes(const struct call_set *set);   /* of the states of one record */
+bool call_set_mergeable(const struct call_set *set);   /* all calls, and no DISTINCT */
+bool call_set_invertible(const struct call_set *set);
+
+void call_states_open(const struct call_set *set, struct budget *budget, struct call_states *states);
+void call_states_close(const struct call_set *set, struct call_states *states);
+size_t call_states_bytes(const struct call_set *set, const struct call_states *states);
+
+/* Records lie at records + slot * stride; the k-th selected row of the batch goes to slots[k]. */
+enum status call_set_update(struct call_set *set, struct call_states *states, const struct batch *batch, const uint32_t *slots,
+                            uint8_t *records, uint32_t stride, struct error *err);
+/* One vector per call, of `count` rows, for the records of the slots. fail is called for values that do not exist. */
+enum status call_set_values(struct call_set *set, const uint8_t *records, uint32_t stride, const uint32_t *slots, uint32_t count,
+                            struct vector *vectors, void (*fail)(void *owner, uint32_t k, enum error_code code, const char *text),
+                            void *owner, struct error *err);
+/* into += weight * from. */
+enum status call_set_merge(struct call_set *set, struct call_states *states, void *into, const void *from, int64_t weight,
+                           struct error *err);
+/* Frees what a record holds in the slab. */
+void call_set_clear(struct call_set *set, struct call_states *states, void *record);
+
+#endif
