@@ -26,7 +26,7 @@ bool function_any_nullable(const struct function_binding *binding)
 }
 
 /* Same bytes: no length to cut or to pad to, or only nullability and field names differ. */
-static bool type_fits_as_it_is(const struct type *from, const struct type *to)
+bool type_fits_unchanged(const struct type *from, const struct type *to)
 {
     if (type_is_text(from) && to->kind == TYPE_VARCHAR) {
         return to->precision >= from->precision;
@@ -40,7 +40,7 @@ static bool type_fits_as_it_is(const struct type *from, const struct type *to)
 enum status function_coerce(struct function_binding *binding, uint32_t index, const struct type *type, struct error *err)
 {
     const struct expression *arg = binding->args[index];
-    if (type_fits_as_it_is(arg->type, type)) {
+    if (type_fits_unchanged(arg->type, type)) {
         return STATUS_OK;
     }
     if (arg->type->kind == TYPE_NULL) {

@@ -102,6 +102,8 @@ enum status function_call_named(struct arena *arena, const struct evaluation *ev
 enum status function_coerce(struct function_binding *binding, uint32_t index, const struct type *type, struct error *err);
 enum status function_refuse(const struct function_binding *binding, struct error *err); /* WRONG_ARGUMENTS with the types given and the syntax */
 bool function_any_nullable(const struct function_binding *binding);
+/* Values of `from` are values of `to` as they lie in memory: nothing to cut, pad or convert. */
+bool type_fits_unchanged(const struct type *from, const struct type *to);
 /* The type that values of both become in CASE, COALESCE, UNION, IN, VALUES; NULL: there is none. */
 const struct type *type_common(struct arena *arena, const struct type *left, const struct type *right);
 /* The constant text of an argument; false when it is not a constant non-NULL string. */
