@@ -4,7 +4,7 @@
 #include "connectors/table_options.h"
 
 static const struct source_type *const sources[] = {&filesystem_source_type};
-static const struct sink_type *const sinks[] = {&blackhole_sink_type, &print_sink_type};
+static const struct sink_type *const sinks[] = {&blackhole_sink_type, &filesystem_sink_type, &print_sink_type};
 enum { CONNECTORS_MAX = ARRAY_LENGTH(sources) + ARRAY_LENGTH(sinks) };
 
 const struct source_type *source_type_find(const char *name)

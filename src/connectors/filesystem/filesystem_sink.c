@@ -1,0 +1,315 @@
+/* The file sink. Rows go to one open part file per partition (one in all without partitions); a part file is ended and shown when it is
+ * large, old or idle, and at the end of the input. INSERT OVERWRITE removes the files that were there before when the first new one is shown (or
+ * at the end, if there is none). Without checkpoints, a partition is committed each time a file of it is shown. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/filesystem/filesystem.h"
+#include "connectors/filesystem/part_file.h"
+#include "data/cell_text.h"
+
+enum { OPEN_FILES_MAX = 100 };
+
+struct partition {
+    char *folder;
+    struct part_file *file; /* NULL: none is open */
+    int64_t opened_us, written_us;
+    bool overwritten;
+};
+
+struct filesystem_sink {
+    struct sink base;
+    struct sink_context context;
+    struct filesystem_settings settings;
+    const char *root;
+    char *prefix; /* of the names of this statement's files */
+    bool success_file;
+    struct encoder *encoder;
+    uint32_t *columns;    /* of the row, that are in the records */
+    uint32_t column_count;
+    uint32_t *partition_columns;
+    struct batch record;  /* shares the columns of the batch that is written */
+    struct partition *partitions;
+    size_t partition_count, partition_capacity;
+    struct partition *last;
+    uint32_t open_files;
+    uint64_t files;
+    int64_t next_check_us;
+    struct text_builder folder;
+};
+
+static enum status filesystem_accepts(const struct sink_context *context, const void *settings, enum sink_accepts *accepts, struct error *err)
+{
+    (void)settings;
+    const struct encoder_type *type;
+    TRY(table_options_encoder_type(context->options, &type, err));
+    *accepts = type->carries_changes ? SINK_RETRACTIONS : SINK_INSERTS;
+    return STATUS_OK;
+}
+
+/* Which columns name folders, and which are in the records. */
+static enum status split_columns(struct filesystem_sink *self, struct format_context *format, struct error *err)
+{
+    const struct sink_context *context = &self->context;
+    const struct type *row = context->row;
+    const struct type **types;
+    const char **names;
+    TRY_ALLOC(types, arena_alloc(context->arena, (row->child_count + 1) * sizeof *types), err);
+    TRY_ALLOC(names, arena_alloc(context->arena, (row->child_count + 1) * sizeof *names), err);
+    TRY_ALLOC(self->columns, arena_alloc(context->arena, (row->child_count + 1) * sizeof *self->columns), err);
+    TRY_ALLOC(self->partition_columns, arena_alloc(context->arena, (context->partition_count + 1) * sizeof *self->partition_columns), err);
+    for (uint32_t i = 0; i < row->child_count; i++) {
+        uint32_t partition = 0;
+        while (partition < context->partition_count && strcmp(context->partition_columns[partition], row->names[i]) != 0) {
+            partition++;
+        }
+        if (partition < context->partition_count) {
+            self->partition_columns[partition] = i;
+        } else {
+            types[self->column_count] = row->children[i];
+            names[self->column_count] = row->names[i];
+            self->columns[self->column_count++] = i;
+        }
+    }
+    if (self->column_count == 0) {
+        return error_set(err, ERROR_INVALID_DEFINITION, "all columns are partition columns: nothing would be in the files");
+    }
+    TRY_ALLOC(format->row, type_row(context->arena, self->column_count, types, names, false), err);
+    return STATUS_OK;
+}
+
+static enum status check_settings(struct filesystem_sink *self, struct error *err)
+{
+    const char *policy = self->settings.commit_policy;
+    if (policy != NULL && strcmp(policy, "success-file") != 0) {
+        return error_set(err, ERROR_NOT_SUPPORTED, "option 'sink.partition-commit.policy.kind' is 'success-file', not '%s'", policy);
+    }
+    self->success_file = policy != NULL && self->context.partition_count > 0;
+    TRY(filesystem_local_path(self->settings.path, self->context.arena, &self->root, err));
+    return folder_create(self->root, err);
+}
+
+static enum status filesystem_sink_open(const struct sink_context *context, const void *settings, struct sink **sink, struct error *err)
+{
+    struct filesystem_sink *self;
+    TRY_ALLOC(self, arena_alloc(context->arena, sizeof *self), err);
+    self->base.type = &filesystem_sink_type;
+    self->context = *context;
+    self->settings = *(const struct filesystem_settings *)settings;
+    TRY(check_settings(self, err));
+    struct format_context format = {.arena = context->arena, .budget = context->budget, .zone = context->zone,
+                                    .primary_key = context->primary_key, .primary_key_count = context->primary_key_count};
+    TRY(split_columns(self, &format, err));
+    TRY_ALLOC(self->prefix, arena_format(context->arena, "part-%.80s-", context->statement_id), err);
+    TRY(batch_init(&self->record, self->column_count, err));
+    enum status status = table_options_open_encoder(context->options, &format, &self->encoder, err);
+    if (status != STATUS_OK) {
+        batch_release(&self->record);
+        return status;
+    }
+    *sink = &self->base;
+    return STATUS_OK;
+}
+
+/* INSERT OVERWRITE: what was there before goes. */
+static enum status overwrite(struct filesystem_sink *self, struct partition *partition, struct error *err)
+{
+    if (!self->context.overwrite || partition->overwritten) {
+        return STATUS_OK;
+    }
+    partition->overwritten = true;
+    return folder_remove_files(partition->folder, self->prefix, false, err);
+}
+
+static enum status show_file(struct filesystem_sink *self, struct partition *partition, struct error *err)
+{
+    struct part_file *file = partition->file;
+    partition->file = NULL;
+    self->open_files--;
+    enum status status = overwrite(self, partition, err);
+    if (status != STATUS_OK) {
+        part_file_discard(file);
+        return status;
+    }
+    TRY(part_file_show(file, err));
+    return self->success_file ? folder_put_file(partition->folder, self->settings.commit_success_name, err) : STATUS_OK;
+}
+
+/* The path of the folder for a row. */
+static enum status row_folder(struct filesystem_sink *self, const struct batch *batch, uint32_t row, struct error *err)
+{
+    struct text_builder *folder = &self->folder, value = {0};
+    text_builder_clear(folder);
+    text_append_text(folder, self->root);
+    for (uint32_t i = 0; i < self->context.partition_count; i++) {
+        const struct vector *vector = &batch->columns[self->partition_columns[i]];
+        text_builder_clear(&value);
+        if (vector_is_valid(vector, row)) {
+            cell_text_append(vector, row, self->context.zone, 0, &value);
+        }
+        text_append_char(folder, '/');
+        if (value.length == 0) {
+            text_append_format(folder, "%s=%s", self->context.partition_columns[i], self->settings.default_partition_name);
+        } else {
+            partition_path_append(folder, self->context.partition_columns[i], (struct text){value.bytes, value.length});
+        }
+    }
+    bool failed = folder->failed || value.failed;
+    text_builder_close(&value);
+    return failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for a path") : STATUS_OK;
+}
+
+static enum status find_partition(struct filesystem_sink *self, struct partition **found, struct error *err)
+{
+    if (self->last != NULL && strcmp(self->last->folder, self->folder.bytes) == 0) {
+        *found = self->last;
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < self->partition_count; i++) {
+        if (strcmp(self->partitions[i].folder, self->folder.bytes) == 0) {
+            *found = self->last = &self->partitions[i];
+            return STATUS_OK;
+        }
+    }
+    if (self->partition_count == self->partition_capacity) {
+        size_t larger = self->partition_capacity == 0 ? 8 : self->partition_capacity * 2;
+        struct partition *moved;
+        TRY_ALLOC(moved, realloc(self->partitions, larger * sizeof *moved), err);
+        self->partitions = moved;
+        self->partition_capacity = larger;
+    }
+    struct partition *added = &self->partitions[self->partition_count];
+    *added = (struct partition){.folder = strdup(self->folder.bytes)};
+    if (added->folder == NULL) {
+        return error_set(err, ERROR_BUDGET_SPENT, "no room for a path");
+    }
+    self->partition_count++;
+    *found = self->last = added;
+    return STATUS_OK;
+}
+
+/* Too many are open: the one opened first is shown early. */
+static enum status make_room(struct filesystem_sink *self, struct error *err)
+{
+    struct partition *oldest = NULL;
+    for (size_t i = 0; i < self->partition_count; i++) {
+        struct partition *partition = &self->partitions[i];
+        if (partition->file != NULL && (oldest == NULL || partition->opened_us < oldest->opened_us)) {
+            oldest = partition;
+        }
+    }
+    return oldest == NULL ? STATUS_OK : show_file(self, oldest, err);
+}
+
+static enum status open_file(struct filesystem_sink *self, struct partition *partition, int64_t now_us, struct error *err)
+{
+    char id[128];
+    if (self->open_files == OPEN_FILES_MAX) {
+        TRY(make_room(self, err));
+    }
+    snprintf(id, sizeof id, "%.80s-%u-%llu", self->context.statement_id, self->context.worker, (unsigned long long)self->files++);
+    TRY(part_file_open(partition->folder, id, &partition->file, err));
+    partition->opened_us = now_us;
+    self->open_files++;
+    return STATUS_OK;
+}
+
+static enum status write_row(struct filesystem_sink *self, const struct batch *batch, uint32_t row, enum row_kind kind, int64_t now_us,
+                             struct error *err)
+{
+    struct partition *partition = self->last;
+    if (self->context.partition_count > 0 || partition == NULL) {
+        TRY(row_folder(self, batch, row, err));
+        TRY(find_partition(self, &partition, err));
+    }
+    if (partition->file == NULL) {
+        TRY(open_file(self, partition, now_us, err));
+    }
+    partition->written_us = now_us;
+    struct text_builder *text = part_file_text(partition->file);
+    TRY(self->encoder->type->encode(self->encoder, &self->record, row, kind, text, err));
+    text_append_char(text, '\n');
+    TRY(part_file_flush(partition->file, false, err));
+    return part_file_bytes(partition->file) >= self->settings.rolling_size.bytes ? show_file(self, partition, err) : STATUS_OK;
+}
+
+static enum status write_rows(struct filesystem_sink *self, const struct batch *batch, const uint8_t *kinds, struct error *err)
+{
+    int64_t now_us = self->context.clock->monotonic_us(self->context.clock);
+    struct selection rows = batch_selection(batch);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        uint32_t row = selection_row(&rows, i);
+        int64_t weight = batch_weight(batch, row), times = weight < 0 ? -weight : weight;
+        for (int64_t n = 0; n < times; n++) {
+            TRY(write_row(self, batch, row, kinds == NULL ? ROW_INSERT : (enum row_kind)kinds[row], now_us, err));
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status filesystem_write(struct sink *sink, const struct batch *batch, const uint8_t *kinds, struct error *err)
+{
+    struct filesystem_sink *self = (struct filesystem_sink *)sink;
+    for (uint32_t i = 0; i < self->column_count; i++) { /* lent for the call: not references */
+        self->record.columns[i] = batch->columns[self->columns[i]];
+    }
+    self->record.count = batch->count;
+    enum status status = write_rows(self, batch, kinds, err);
+    memset(self->record.columns, 0, self->column_count * sizeof *self->record.columns);
+    return status;
+}
+
+static enum status filesystem_finish_tick(struct sink *sink, struct error *err)
+{
+    struct filesystem_sink *self = (struct filesystem_sink *)sink;
+    int64_t now_us = self->context.clock->monotonic_us(self->context.clock);
+    if (self->open_files == 0 || now_us < self->next_check_us) {
+        return STATUS_OK;
+    }
+    bool first = self->next_check_us == 0;
+    self->next_check_us = now_us + self->settings.check_interval.us;
+    for (size_t i = 0; i < self->partition_count && !first; i++) {
+        struct partition *partition = &self->partitions[i];
+        if (partition->file != NULL && (now_us - partition->opened_us >= self->settings.rollover_interval.us ||
+                                        now_us - partition->written_us >= self->settings.inactivity_interval.us)) {
+            TRY(show_file(self, partition, err));
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status filesystem_finish(struct sink *sink, struct error *err)
+{
+    struct filesystem_sink *self = (struct filesystem_sink *)sink;
+    for (size_t i = 0; i < self->partition_count; i++) {
+        if (self->partitions[i].file != NULL) {
+            TRY(show_file(self, &self->partitions[i], err));
+        }
+    }
+    if (self->context.overwrite && self->context.partition_count == 0 && self->context.worker == 0) { /* no row: an empty table */
+        return folder_remove_files(self->root, self->prefix, false, err);
+    }
+    return STATUS_OK;
+}
+
+static void filesystem_close(struct sink *sink)
+{
+    struct filesystem_sink *self = (struct filesystem_sink *)sink;
+    for (size_t i = 0; i < self->partition_count; i++) {
+        if (self->partitions[i].file != NULL) {
+            part_file_discard(self->partitions[i].file);
+        }
+        free(self->partitions[i].folder);
+    }
+    free(self->partitions);
+    text_builder_close(&self->folder);
+    batch_release(&self->record);
+    self->encoder->type->close(self->encoder);
+}
+
+const struct sink_type filesystem_sink_type = {
+    .name = "filesystem", .summary = "A folder of files, each shown whole.", .options = filesystem_options, .option_count = FILESYSTEM_OPTION_COUNT,
+    .settings_bytes = sizeof(struct filesystem_settings), .accepts = filesystem_accepts, .open = filesystem_sink_open, .write = filesystem_write,
+    .finish_tick = filesystem_finish_tick, .finish = filesystem_finish, .close = filesystem_close,
+};
