@@ -28,7 +28,6 @@ struct feed {
 enum status feed_create(struct budget *budget, const struct type *row, uint32_t partition_count, struct feed **feed, struct error *err)
 {
     struct arena *arena;
-    struct budget *budget;
     TRY_ALLOC(arena, arena_create(budget, "feed"), err);
     struct feed *created = arena_alloc(arena, sizeof *created);
     if (created != NULL) {
