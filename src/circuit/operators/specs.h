@@ -150,7 +150,8 @@ struct window_aggregate_spec {
 enum status window_aggregate_create(struct circuit *circuit, const struct window_aggregate_spec *spec, struct node *input,
                                     struct node **node, struct error *err);
 
-/* session_window.c: SESSION, as aggregate (calls) or as table function (no calls, keeps rows: `rows`). */
+/* session_window.c: SESSION, as aggregate (calls) or as table function (no calls, keeps rows: `rows`). The first window.partition_count of
+ * base.keys delimit the sessions (window.partition itself is not read); further keys group the rows of a session. */
 struct session_window_spec {
     struct window_aggregate_spec base; /* window.kind == WINDOW_SESSION; keys: the session's partition first */
     bool rows; /* table function: output is the input's columns, window_start, window_end, window_time */

@@ -1,0 +1,273 @@
+#include "circuit/operators/session_list.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "state/slot_array.h"
+
+enum { FIRST_CAPACITY = 64 };
+
+enum status session_list_open(struct session_list *list, struct budget *budget, const struct window_time *time,
+                              const struct type *const *key_types, uint32_t key_count, uint32_t extra_bytes, struct error *err)
+{
+    static const uint32_t value_bytes = sizeof(struct session_key);
+    list->budget = budget;
+    list->time = time;
+    list->record_bytes = (uint32_t)sizeof(struct session) + extra_bytes;
+    list->free = SESSION_NONE;
+    return key_table_create(budget, key_types, key_count, &value_bytes, 1, &list->keys, err);
+}
+
+void session_list_close(struct session_list *list)
+{
+    slot_array_free(list->budget, list->records, (size_t)list->capacity * list->record_bytes);
+    slot_array_free(list->budget, list->timers, list->timer_capacity * sizeof(struct session_timer));
+    key_table_destroy(list->keys);
+}
+
+static struct session_key *key_at(const struct session_list *list, uint32_t key)
+{
+    return (struct session_key *)key_table_values(list->keys, 0) + key;
+}
+
+int64_t session_closes(const struct session_list *list, const struct session *session)
+{
+    int64_t end = session->last + list->time->spec.size_us;
+    return list->time->spec.processing_time ? window_time_to_instant(list->time, end) : window_time_closes(list->time, end);
+}
+
+static enum status timer_push(struct session_list *list, int64_t closes, uint32_t session, struct error *err)
+{
+    if (list->timer_count == list->timer_capacity) {
+        uint32_t capacity = list->timer_capacity == 0 ? FIRST_CAPACITY : list->timer_capacity * 2;
+        struct session_timer *grown;
+        TRY_ALLOC(grown, slot_array_grow(list->budget, list->timers, list->timer_capacity * sizeof *grown, capacity * sizeof *grown), err);
+        list->timers = grown;
+        list->timer_capacity = capacity;
+    }
+    uint32_t at = list->timer_count++;
+    while (at > 0 && list->timers[(at - 1) / 2].closes > closes) {
+        list->timers[at] = list->timers[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    list->timers[at] = (struct session_timer){closes, session};
+    return STATUS_OK;
+}
+
+/* Puts `timer` in the place of the first one, which is gone. */
+static void timer_replace_first(struct session_list *list, struct session_timer timer)
+{
+    uint32_t at = 0;
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= list->timer_count) {
+            break;
+        }
+        if (child + 1 < list->timer_count && list->timers[child + 1].closes < list->timers[child].closes) {
+            child++;
+        }
+        if (list->timers[child].closes >= timer.closes) {
+            break;
+        }
+        list->timers[at] = list->timers[child];
+        at = child;
+    }
+    list->timers[at] = timer;
+}
+
+static void timer_pop(struct session_list *list)
+{
+    struct session_timer last = list->timers[--list->timer_count];
+    if (list->timer_count > 0) {
+        timer_replace_first(list, last);
+    }
+}
+
+static enum status session_take(struct session_list *list, uint32_t *number, struct error *err)
+{
+    if (list->free != SESSION_NONE) {
+        *number = list->free;
+        list->free = session_at(list, *number)->older;
+    } else {
+        if (list->count == list->capacity) {
+            uint32_t capacity = list->capacity == 0 ? FIRST_CAPACITY : list->capacity * 2;
+            uint8_t *grown;
+            TRY_ALLOC(grown, slot_array_grow(list->budget, list->records, (size_t)list->capacity * list->record_bytes,
+                                             (size_t)capacity * list->record_bytes), err);
+            list->records = grown;
+            list->capacity = capacity;
+        }
+        *number = list->count++;
+    }
+    memset(session_at(list, *number), 0, list->record_bytes);
+    return STATUS_OK;
+}
+
+static void session_give_back(struct session_list *list, uint32_t number)
+{
+    struct session *session = session_at(list, number);
+    session->state = SESSION_FREE;
+    session->older = list->free;
+    list->free = number;
+}
+
+static void unlink_session(struct session_list *list, uint32_t number)
+{
+    struct session *session = session_at(list, number);
+    if (session->newer != SESSION_NONE) {
+        session_at(list, session->newer)->older = session->older;
+    } else {
+        key_at(list, session->key)->head = session->older == SESSION_NONE ? 0 : session->older + 1;
+    }
+    if (session->older != SESSION_NONE) {
+        session_at(list, session->older)->newer = session->newer;
+    }
+}
+
+static void link_session(struct session_list *list, uint32_t number, uint32_t newer)
+{
+    struct session *session = session_at(list, number);
+    struct session_key *key = key_at(list, session->key);
+    session->newer = newer;
+    session->older = newer != SESSION_NONE ? session_at(list, newer)->older : key->head == 0 ? SESSION_NONE : key->head - 1;
+    if (session->older != SESSION_NONE) {
+        session_at(list, session->older)->newer = number;
+    }
+    if (newer != SESSION_NONE) {
+        session_at(list, newer)->older = number;
+    } else {
+        key->head = number + 1;
+    }
+}
+
+static enum status absorb(struct session_list *list, uint32_t into, uint32_t from, struct error *err)
+{
+    struct session *to = session_at(list, into), *session = session_at(list, from);
+    TRY(list->merge(list->owner, into, from, err));
+    to->first = session->first < to->first ? session->first : to->first;
+    to->last = session->last > to->last ? session->last : to->last;
+    to->weight += session->weight;
+    unlink_session(list, from);
+    key_at(list, session->key)->sessions--;
+    session->state = SESSION_MERGED;
+    session->newer = into;
+    return STATUS_OK;
+}
+
+static enum status session_make(struct session_list *list, uint32_t key, int64_t local, uint32_t newer, uint32_t *number, struct error *err)
+{
+    TRY(session_take(list, number, err));
+    struct session *session = session_at(list, *number);
+    session->first = session->last = local;
+    session->key = key;
+    session->state = SESSION_OPEN;
+    enum status status = timer_push(list, session_closes(list, session), *number, err);
+    if (status != STATUS_OK) {
+        session_give_back(list, *number);
+        return status;
+    }
+    link_session(list, *number, newer);
+    key_at(list, key)->sessions++;
+    return STATUS_OK;
+}
+
+enum status session_list_touch(struct session_list *list, uint32_t key, int64_t local, int64_t watermark, uint32_t *number, struct error *err)
+{
+    int64_t gap = list->time->spec.size_us;
+    uint32_t head = key_at(list, key)->head;
+    uint32_t chosen = SESSION_NONE, newer = SESSION_NONE, next;
+    for (uint32_t at = head == 0 ? SESSION_NONE : head - 1; at != SESSION_NONE; at = next) {
+        struct session *session = session_at(list, at);
+        next = session->older;
+        if (session_closes(list, session) <= watermark) {
+            unlink_session(list, at);
+            session->state = SESSION_CLOSED;
+            continue;
+        }
+        if (session->first > local + gap) {
+            newer = at;
+            continue;
+        }
+        if (session->last + gap < local) {
+            break;
+        }
+        if (chosen != SESSION_NONE) {
+            TRY(absorb(list, chosen, at, err));
+            continue;
+        }
+        chosen = at;
+        if (local >= session->first) {
+            break; /* older ones end more than a gap before its first row */
+        }
+    }
+    if (chosen != SESSION_NONE) {
+        struct session *session = session_at(list, chosen);
+        session->first = local < session->first ? local : session->first;
+        session->last = local > session->last ? local : session->last;
+        *number = chosen;
+        return STATUS_OK;
+    }
+    const struct session alone = {.last = local};
+    if (session_closes(list, &alone) <= watermark) {
+        *number = SESSION_NONE;
+        return STATUS_OK;
+    }
+    return session_make(list, key, local, newer, number, err);
+}
+
+uint32_t session_list_resolve(const struct session_list *list, uint32_t number)
+{
+    while (session_at(list, number)->state == SESSION_MERGED) {
+        number = session_at(list, number)->newer;
+    }
+    return number;
+}
+
+enum status session_list_next_closed(struct session_list *list, int64_t watermark, uint32_t *number, struct error *err)
+{
+    (void)err;
+    while (list->timer_count > 0 && list->timers[0].closes <= watermark) {
+        uint32_t at = list->timers[0].session;
+        struct session *session = session_at(list, at);
+        if (session->state == SESSION_MERGED) {
+            timer_pop(list);
+            session_give_back(list, at);
+            continue;
+        }
+        int64_t closes = session_closes(list, session);
+        if (closes > watermark) {
+            timer_replace_first(list, (struct session_timer){closes, at});
+            continue;
+        }
+        timer_pop(list);
+        if (session->state == SESSION_OPEN) {
+            unlink_session(list, at);
+            session->state = SESSION_CLOSED;
+        }
+        *number = at;
+        return STATUS_OK;
+    }
+    *number = SESSION_NONE;
+    return STATUS_OK;
+}
+
+void session_list_drop_key(struct session_list *list, uint32_t key)
+{
+    if (key_table_has(list->keys, key) && key_at(list, key)->sessions == 0) {
+        key_table_remove(list->keys, key);
+    }
+}
+
+void session_list_release(struct session_list *list, uint32_t number)
+{
+    uint32_t key = session_at(list, number)->key;
+    session_give_back(list, number);
+    assert(key_at(list, key)->sessions > 0);
+    key_at(list, key)->sessions--;
+    session_list_drop_key(list, key);
+}
+
+size_t session_list_bytes(const struct session_list *list)
+{
+    return (size_t)list->capacity * list->record_bytes + list->timer_capacity * sizeof(struct session_timer) + key_table_bytes(list->keys);
+}
