@@ -6,6 +6,9 @@
 
 /* The one list of tables. */
 static const struct function_table *const tables[] = {
+    &arithmetic_functions,
+    &comparison_functions,
+    &conditional_functions,
     &logic_functions,
 };
 

@@ -12,6 +12,9 @@ struct function_table {
     uint32_t count;
 };
 
+extern const struct function_table arithmetic_functions;
+extern const struct function_table comparison_functions;
+extern const struct function_table conditional_functions;
 extern const struct function_table logic_functions;
 
 #endif

@@ -1,0 +1,186 @@
+/* Dates, times, timestamps and intervals with + and -; intervals with * and /.
+ *
+ * A difference is the sum with the negated interval. Months keep the last day of the month; a TIME wraps at midnight; an
+ * interval below a day added to a DATE gives a TIMESTAMP when it is a constant, else its whole days count. */
+#include "functions/arithmetic.h"
+
+#include "data/calendar.h"
+#include "functions/program.h"
+
+enum { MS_PER_DAY = 86400000, NS_PER_US = 1000 };
+
+static int64_t us_add_months(int64_t us, int32_t months)
+{
+    int32_t days = timestamp_days(us);
+    return us + ((int64_t)date_add_months(days, months) - days) * US_PER_DAY;
+}
+
+static int128_t ns_add_months(int128_t ns, int32_t months)
+{
+    int64_t us = (int64_t)(ns / NS_PER_US) - (ns % NS_PER_US < 0);
+    return ns + (int128_t)(us_add_months(us, months) - us) * NS_PER_US;
+}
+
+#define L int32_t
+#define R int64_t
+#define O int32_t
+#define NAME date_add_us
+#define VALUE(a, b) ((uint32_t)(a) + (uint32_t)floor_divide(b, US_PER_DAY))
+#include "functions/binary.inc"
+#define L int32_t
+#define R int32_t
+#define O int32_t
+#define NAME date_add_month
+#define VALUE(a, b) date_add_months(a, b)
+#include "functions/binary.inc"
+#define L int32_t
+#define R int64_t
+#define O int32_t
+#define NAME time_add_us
+#define VALUE(a, b) floor_modulo((a) + floor_divide(b, US_PER_MS), MS_PER_DAY)
+#include "functions/binary.inc"
+#define L int64_t
+#define R int32_t
+#define O int64_t
+#define NAME timestamp_add_month
+#define VALUE(a, b) us_add_months(a, b)
+#include "functions/binary.inc"
+#define L int128_t
+#define R int64_t
+#define O int128_t
+#define NAME nanoseconds_add_us
+#define VALUE(a, b) ((a) + (int128_t)(b) * NS_PER_US)
+#include "functions/binary.inc"
+#define L int128_t
+#define R int32_t
+#define O int128_t
+#define NAME nanoseconds_add_month
+#define VALUE(a, b) ns_add_months(a, b)
+#include "functions/binary.inc"
+#define L int32_t
+#define R int64_t
+#define O int32_t
+#define NAME months_multiply
+#define VALUE(a, b) ((uint64_t)(a) * (uint64_t)(b))
+#include "functions/binary.inc"
+#define L int64_t
+#define R int64_t
+#define O int64_t
+#define NAME us_multiply
+#define VALUE(a, b) ((uint64_t)(a) * (uint64_t)(b))
+#include "functions/binary.inc"
+
+static enum status bind_kernel(struct function_binding *binding, kernel_fn *run, uint32_t traits, const struct type *result,
+                               struct error *err)
+{
+    TRY_ALLOC(binding->result, type_with_nullable(binding->arena, result, function_any_nullable(binding)), err);
+    binding->kernel = (struct kernel){.run = run, .traits = FUNCTION_STRICT | FUNCTION_CONSTANT_ARGS | traits};
+    return STATUS_OK;
+}
+
+static bool is_part_of_day(const struct expression *interval)
+{
+    return interval->kind == EXPRESSION_CONSTANT && interval->type->kind == TYPE_INTERVAL_DAY && vector_is_valid(interval->constant, 0) &&
+           vector_get_integer(interval->constant, 0) % US_PER_DAY != 0;
+}
+
+/* args: a date, time or timestamp, and an interval */
+static enum status bind_shift(struct function_binding *binding, struct error *err)
+{
+    const struct type *time = binding->args[0]->type;
+    bool months = binding->args[1]->type->kind == TYPE_INTERVAL_MONTH;
+    if (time->kind == TYPE_DATE && is_part_of_day(binding->args[1])) {
+        TRY_ALLOC(binding->args[0], expression_cast(binding->arena, binding->args[0], &type_timestamp6, false), err);
+        time = binding->args[0]->type;
+    }
+    /* Month arithmetic is on real dates only: unset values could be beyond the calendar. */
+    uint32_t traits = months ? 0 : FUNCTION_TOTAL;
+    switch (time->kind) {
+    case TYPE_DATE:
+        return bind_kernel(binding, months ? date_add_month : date_add_us, traits, time, err);
+    case TYPE_TIME:
+        return months ? function_refuse(binding, err) : bind_kernel(binding, time_add_us, traits, time, err);
+    default:
+        if (type_physical(time) == PHYSICAL_INT128) {
+            return bind_kernel(binding, months ? nanoseconds_add_month : nanoseconds_add_us, traits, time, err);
+        }
+        return bind_kernel(binding, months ? timestamp_add_month : arithmetic_kernel(ARITHMETIC_ADD, PHYSICAL_INT64), traits, time, err);
+    }
+}
+
+/* An interval times or divided by a number: integers exactly, others through DOUBLE and back. */
+static enum status bind_scale(struct function_binding *binding, enum arithmetic_operator operation, struct error *err)
+{
+    const struct type *interval = binding->args[0]->type, *number = binding->args[1]->type;
+    if (operation == ARITHMETIC_MULTIPLY && type_is_integer(number)) {
+        TRY_ALLOC(binding->args[1], expression_cast(binding->arena, binding->args[1], &type_bigint, false), err);
+        return bind_kernel(binding, interval->kind == TYPE_INTERVAL_MONTH ? months_multiply : us_multiply, FUNCTION_TOTAL, interval, err);
+    }
+    if (operation == ARITHMETIC_DIVIDE && type_is_integer(number)) {
+        const struct type *same = interval->kind == TYPE_INTERVAL_MONTH ? &type_int : &type_bigint;
+        TRY_ALLOC(binding->args[1], expression_cast(binding->arena, binding->args[1], same, false), err);
+        return bind_kernel(binding, arithmetic_kernel(ARITHMETIC_DIVIDE, type_physical(same)), FUNCTION_CAN_FAIL, interval, err);
+    }
+    return function_refuse(binding, err);
+}
+
+static bool is_time(const struct type *type)
+{
+    return type->kind == TYPE_DATE || type->kind == TYPE_TIME || type_is_timestamp(type);
+}
+
+static void swap_args(struct function_binding *binding)
+{
+    const struct expression *first = binding->args[0];
+    binding->args[0] = binding->args[1];
+    binding->args[1] = first;
+}
+
+static enum status bind_sum(struct function_binding *binding, struct error *err)
+{
+    const struct type *left = binding->args[0]->type, *right = binding->args[1]->type;
+    if (is_time(left) && type_is_interval(right)) {
+        return bind_shift(binding, err);
+    }
+    if (type_is_interval(left) && left->kind == right->kind) {
+        return bind_kernel(binding, arithmetic_kernel(ARITHMETIC_ADD, type_physical(left)), FUNCTION_TOTAL, left, err);
+    }
+    return function_refuse(binding, err);
+}
+
+static enum status rewrite_difference(struct function_binding *binding, struct error *err)
+{
+    const struct expression *sum[2] = {binding->args[0]}, *negated;
+    TRY(function_call_named(binding->arena, binding->evaluation, "NEGATE", &binding->args[1], 1, &negated, err));
+    TRY(program_fold(binding->arena, binding->evaluation, negated, &sum[1], err));
+    if (sum[0]->type->kind != sum[1]->type->kind && !is_time(sum[0]->type)) {
+        return function_refuse(binding, err);
+    }
+    return function_call_named(binding->arena, binding->evaluation, "+", sum, 2, &binding->rewritten, err);
+}
+
+enum status arithmetic_bind_time(struct function_binding *binding, enum arithmetic_operator operation, struct error *err)
+{
+    bool interval_first = type_is_interval(binding->args[0]->type);
+    switch (operation) {
+    case ARITHMETIC_ADD:
+        if (interval_first && is_time(binding->args[1]->type)) {
+            swap_args(binding);
+        }
+        return bind_sum(binding, err);
+    case ARITHMETIC_SUBTRACT:
+        if (!type_is_interval(binding->args[1]->type)) {
+            return function_refuse(binding, err);
+        }
+        return rewrite_difference(binding, err);
+    case ARITHMETIC_MULTIPLY:
+        if (!interval_first && type_is_interval(binding->args[1]->type)) {
+            swap_args(binding);
+        }
+        return type_is_interval(binding->args[0]->type) ? bind_scale(binding, operation, err) : function_refuse(binding, err);
+    case ARITHMETIC_DIVIDE:
+        return interval_first ? bind_scale(binding, operation, err) : function_refuse(binding, err);
+    default:
+        return function_refuse(binding, err);
+    }
+}
