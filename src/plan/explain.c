@@ -1,0 +1,365 @@
+/* EXPLAIN: one operator a line, inputs indented below, with what it does and [changelog mode, keys, watermark, state]. */
+#include "plan/physical.h"
+
+static const char **names_of(const struct plan_node *node, const char **names, uint32_t room)
+{
+    if (node->schema->count > room) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < node->schema->count; i++) {
+        names[i] = node->schema->columns[i].name;
+    }
+    return names;
+}
+
+enum { NAMES_MAX = 256 };
+
+static void print_columns(const struct schema *schema, const uint32_t *columns, uint32_t count, struct text_builder *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        text_append_format(out, "%s%s", i > 0 ? ", " : "", schema->columns[columns[i]].name);
+    }
+}
+
+static void print_schema(const struct schema *schema, struct text_builder *out)
+{
+    for (uint32_t i = 0; i < schema->count; i++) {
+        text_append_format(out, "%s%s", i > 0 ? ", " : "", schema->columns[i].name);
+    }
+}
+
+static void print_order(const struct schema *schema, const struct sort_key *keys, uint32_t count, struct text_builder *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        text_append_format(out, "%s%s%s", i > 0 ? ", " : "", schema->columns[keys[i].column].name, keys[i].descending ? " DESC" : "");
+        if (keys[i].nulls_first == keys[i].descending) {
+            text_append_text(out, keys[i].nulls_first ? " NULLS FIRST" : " NULLS LAST");
+        }
+    }
+}
+
+static void describe_calc(const struct plan_node *node, struct text_builder *out)
+{
+    const char *names[NAMES_MAX], **input = names_of(node->inputs[0], names, NAMES_MAX);
+    for (uint32_t i = 0; i < node->calc.expression_count; i++) {
+        const struct expression *expression = node->calc.expressions[i];
+        const char *name = node->schema->columns[i].name;
+        text_append_text(out, i == 0 ? "select " : ", ");
+        expression_print(expression, input, out);
+        bool same = expression->kind == EXPRESSION_COLUMN && text_equal(text_from(name), text_from(node->inputs[0]->schema->columns[expression->index].name));
+        if (!same) {
+            text_append_format(out, " AS %s", name);
+        }
+    }
+    if (node->calc.condition != NULL) {
+        text_append_text(out, node->calc.expression_count > 0 ? " where " : "where ");
+        expression_print(node->calc.condition, input, out);
+    }
+}
+
+static void describe_calls(const struct schema *schema, const struct aggregate_spec_call *calls, uint32_t count, struct text_builder *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct aggregate_spec_call *call = &calls[i];
+        text_append_format(out, "%s%s(%s", i > 0 ? ", " : "", call->function->name, call->distinct ? "DISTINCT " : "");
+        if (call->arg_count == 0) {
+            text_append_char(out, '*');
+        }
+        print_columns(schema, call->args, call->arg_count, out);
+        text_append_char(out, ')');
+        if (call->filter >= 0) {
+            text_append_format(out, " FILTER %s", schema->columns[call->filter].name);
+        }
+    }
+}
+
+static void describe_aggregate(const struct plan_node *node, struct text_builder *out)
+{
+    const struct group_aggregate_spec *spec = &node->group_aggregate;
+    const struct schema *schema = node->inputs[0]->schema;
+    text_append_text(out, spec->key_count > 0 ? "by " : "all rows");
+    print_columns(schema, spec->keys, spec->key_count, out);
+    text_append_text(out, spec->call_count > 0 ? ": " : "");
+    describe_calls(schema, spec->calls, spec->call_count, out);
+}
+
+static void print_duration(int64_t us, struct text_builder *out)
+{
+    static const struct {
+        int64_t us;
+        const char *name;
+    } units[] = {{INT64_C(86400000000), "d"}, {INT64_C(3600000000), "h"}, {60000000, "min"}, {1000000, "s"}, {1000, "ms"}, {1, "us"}};
+    for (uint32_t i = 0; i < ARRAY_LENGTH(units); i++) {
+        if (us % units[i].us == 0 || i + 1 == ARRAY_LENGTH(units)) {
+            text_append_format(out, "%lld %s", (long long)(us / units[i].us), units[i].name);
+            return;
+        }
+    }
+}
+
+static void describe_window(const struct window_spec *window, struct text_builder *out)
+{
+    static const char *const kinds[] = {"TUMBLE", "HOP", "CUMULATE", "SESSION"};
+    text_append_format(out, "%s(", kinds[window->kind]);
+    if (window->kind == WINDOW_HOP || window->kind == WINDOW_CUMULATE) {
+        print_duration(window->slide_us, out);
+        text_append_text(out, ", ");
+    }
+    print_duration(window->size_us, out);
+    if (window->offset_us != 0) {
+        text_append_text(out, ", offset ");
+        print_duration(window->offset_us, out);
+    }
+    text_append_format(out, ")%s", window->processing_time ? " of processing time" : "");
+}
+
+static void describe_window_aggregate(const struct plan_node *node, const struct window_aggregate_spec *spec, struct text_builder *out)
+{
+    const struct schema *schema = node->inputs[0]->schema;
+    describe_window(&spec->window, out);
+    if (spec->attached) {
+        text_append_format(out, " of %s, %s", schema->columns[spec->start_column].name, schema->columns[spec->end_column].name);
+    } else {
+        text_append_format(out, " on %s", schema->columns[spec->window.time_column].name);
+    }
+    if (spec->key_count > 0) {
+        text_append_text(out, " by ");
+        print_columns(schema, spec->keys, spec->key_count, out);
+    }
+    text_append_text(out, spec->call_count > 0 ? ": " : "");
+    describe_calls(schema, spec->calls, spec->call_count, out);
+}
+
+static void describe_join(const struct plan_node *node, const struct join_spec *spec, struct text_builder *out)
+{
+    static const char *const kinds[] = {"inner", "left", "right", "full", "semi", "anti"};
+    const struct schema *left = node->inputs[0]->schema, *right = node->inputs[1]->schema;
+    text_append_format(out, "%s%s%s", kinds[spec->kind], spec->null_aware ? " null-aware" : "", spec->single ? " single" : "");
+    for (uint32_t k = 0; k < spec->key_count; k++) {
+        text_append_format(out, "%s%s %s %s", k > 0 ? " and " : " on ", left->columns[spec->left_keys[k]].name,
+                           spec->null_safe[k] ? "is not distinct from" : "=", right->columns[spec->right_keys[k]].name);
+    }
+    if (spec->condition != NULL && left->count + right->count <= NAMES_MAX) {
+        const char *names[NAMES_MAX];
+        names_of(node->inputs[0], names, NAMES_MAX);
+        names_of(node->inputs[1], names + left->count, NAMES_MAX - left->count);
+        text_append_text(out, " where ");
+        expression_print(spec->condition, names, out);
+    }
+}
+
+static void describe_interval(const struct plan_node *node, struct text_builder *out)
+{
+    const struct interval_join_spec *spec = &node->interval_join;
+    describe_join(node, &spec->join, out);
+    text_append_format(out, " within %s + [", node->inputs[1]->schema->columns[spec->right_time].name);
+    print_duration(spec->low_us, out);
+    text_append_text(out, ", ");
+    print_duration(spec->high_us, out);
+    text_append_format(out, "] of %s", node->inputs[0]->schema->columns[spec->left_time].name);
+}
+
+static void describe_top_n(const struct plan_node *node, struct text_builder *out)
+{
+    static const char *const functions[] = {"ROW_NUMBER", "RANK", "DENSE_RANK"};
+    const struct top_n_spec *spec = &node->top_n;
+    const struct schema *schema = node->inputs[0]->schema;
+    text_append_format(out, "%s ", functions[spec->function]);
+    if (spec->last == INT64_MAX) {
+        text_append_format(out, "from %lld", (long long)spec->first);
+    } else {
+        text_append_format(out, "%lld to %lld", (long long)spec->first, (long long)spec->last);
+    }
+    text_append_text(out, spec->partition_count > 0 ? " by " : "");
+    print_columns(schema, spec->partition, spec->partition_count, out);
+    text_append_text(out, " order ");
+    print_order(schema, spec->order, spec->order_count, out);
+}
+
+static void describe_over(const struct plan_node *node, struct text_builder *out)
+{
+    const struct over_relation *over = &node->over.over;
+    const struct schema *schema = node->inputs[0]->schema;
+    for (uint32_t i = 0; i < over->call_count; i++) {
+        const struct over_call *call = &over->calls[i];
+        text_append_format(out, "%s%s", i > 0 ? ", " : "", call->aggregate != NULL ? call->aggregate->name : call->name);
+    }
+    text_append_text(out, over->partition_count > 0 ? " by " : "");
+    print_columns(schema, over->partition, over->partition_count, out);
+    text_append_text(out, over->order_count > 0 ? " order " : "");
+    print_order(schema, over->order, over->order_count, out);
+    text_append_text(out, node->over.event_time ? ", as the watermark passes" : "");
+}
+
+static void describe_exchange(const struct plan_node *node, struct text_builder *out)
+{
+    text_append_text(out, node->exchange.key_count > 0 ? "hash of " : "to one");
+    print_columns(node->inputs[0]->schema, node->exchange.keys, node->exchange.key_count, out);
+}
+
+static void describe_sort(const struct plan_node *node, struct text_builder *out)
+{
+    text_append_text(out, "by ");
+    print_order(node->inputs[0]->schema, node->sort.keys, node->sort.key_count, out);
+    text_append_text(out, node->sort.temporal ? ", as the watermark passes" : "");
+}
+
+static void describe_deduplicate(const struct plan_node *node, struct text_builder *out)
+{
+    const struct deduplicate_spec *spec = &node->deduplicate;
+    const struct schema *schema = node->inputs[0]->schema;
+    text_append_format(out, "%s row by ", spec->keep_last ? "last" : "first");
+    print_columns(schema, spec->keys, spec->key_count, out);
+    text_append_format(out, " order %s", schema->columns[spec->time_column].name);
+}
+
+static void describe_expression(const struct plan_node *node, const struct expression *expression, struct text_builder *out)
+{
+    const char *names[NAMES_MAX];
+    expression_print(expression, names_of(node->inputs[0], names, NAMES_MAX), out);
+}
+
+void plan_node_describe(const struct plan_node *node, struct text_builder *out)
+{
+    switch (node->operator) {
+    case PLAN_SOURCE:
+        text_append_format(out, "%s: ", node->table);
+        print_schema(node->schema, out);
+        break;
+    case PLAN_VALUES:
+        text_append_format(out, "%u rows", node->values.row_count);
+        break;
+    case PLAN_WATERMARK:
+        text_append_format(out, "%s AS ", node->schema->columns[node->watermark.time_column].name);
+        describe_expression(node, node->watermark.candidate, out);
+        break;
+    case PLAN_CALC:
+        describe_calc(node, out);
+        break;
+    case PLAN_EXCHANGE:
+        describe_exchange(node, out);
+        break;
+    case PLAN_GROUP_AGGREGATE:
+        describe_aggregate(node, out);
+        break;
+    case PLAN_EXPAND:
+        text_append_format(out, "%u grouping sets", node->expand.set_count);
+        break;
+    case PLAN_WINDOW_COLUMNS:
+        describe_window(&node->window_columns.window, out);
+        break;
+    case PLAN_WINDOW_AGGREGATE:
+        describe_window_aggregate(node, &node->window_aggregate, out);
+        break;
+    case PLAN_SESSION_WINDOW:
+        describe_window_aggregate(node, &node->session.base, out);
+        break;
+    case PLAN_JOIN:
+        describe_join(node, &node->join, out);
+        break;
+    case PLAN_INTERVAL_JOIN:
+        describe_interval(node, out);
+        break;
+    case PLAN_WINDOW_JOIN:
+        describe_join(node, &node->window_join.join, out);
+        break;
+    case PLAN_LOOKUP_JOIN:
+        describe_join(node, &node->lookup_join.join, out);
+        break;
+    case PLAN_TEMPORAL_JOIN:
+        describe_join(node, &node->temporal_join.join, out);
+        text_append_format(out, " as of %s", node->inputs[0]->schema->columns[node->temporal_join.left_time].name);
+        break;
+    case PLAN_TOP_N:
+        describe_top_n(node, out);
+        break;
+    case PLAN_DEDUPLICATE:
+        describe_deduplicate(node, out);
+        break;
+    case PLAN_OVER:
+        describe_over(node, out);
+        break;
+    case PLAN_SORT:
+        describe_sort(node, out);
+        break;
+    case PLAN_LIMIT:
+        text_append_format(out, "%lld, offset %lld", (long long)node->limit.fetch, (long long)node->limit.offset);
+        break;
+    case PLAN_SET:
+        text_append_format(out, "%s%s", node->set.except ? "EXCEPT" : "INTERSECT", node->set.all ? " ALL" : "");
+        break;
+    case PLAN_UNNEST:
+        describe_expression(node, node->unnest.collection, out);
+        break;
+    case PLAN_SINK:
+        text_append_format(out, "%s: ", node->table);
+        print_schema(node->schema, out);
+        break;
+    case PLAN_RESULT:
+        print_schema(node->schema, out);
+        break;
+    case PLAN_UNION:
+    case PLAN_OPERATOR_COUNT:
+        break;
+    }
+}
+
+static void print_properties(const struct plan_node *node, struct text_builder *out)
+{
+    const struct properties *properties = &node->properties;
+    bool keyed = properties->key_count > 0;
+    text_append_text(out, properties->changes ? (keyed ? "[upsert" : "[changelog") : "[append-only");
+    if (keyed && properties->keys[0].count > 0) {
+        text_append_text(out, ", key ");
+        print_columns(node->schema, properties->keys[0].columns, properties->keys[0].count, out);
+    } else if (keyed) {
+        text_append_text(out, ", one row");
+    }
+    for (uint32_t i = 0; i < node->schema->count; i++) {
+        if (column_set_has(&properties->event_time, i) && node->schema->columns[i].time == TIME_ROWTIME) {
+            text_append_format(out, ", watermark on %s", node->schema->columns[i].name);
+        }
+    }
+    if (plan_operator_state(node->operator) != NULL) {
+        text_append_format(out, ", state: %s", plan_operator_state(node->operator));
+    }
+    text_append_text(out, properties->bounded ? "]" : ", unbounded]");
+}
+
+/* A node read more than once is printed where it is met first. */
+static void print_node(const struct plan_node *node, uint32_t depth, uint64_t *printed, struct text_builder *out)
+{
+    bool again = ((printed[node->id / 64] >> (node->id % 64)) & 1) != 0;
+    text_append_format(out, "%*s%s", (int)(depth * 2), "", plan_operator_name(node->operator));
+    if (node->consumers > 1) {
+        text_append_format(out, " #%u%s", node->id, again ? " (shared, above)" : "");
+    }
+    if (again) {
+        text_append_char(out, '\n');
+        return;
+    }
+    printed[node->id / 64] |= (uint64_t)1 << (node->id % 64);
+    text_append_char(out, ' ');
+    plan_node_describe(node, out);
+    text_append_char(out, ' ');
+    print_properties(node, out);
+    text_append_char(out, '\n');
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        print_node(node->inputs[i], depth + 1, printed, out);
+    }
+}
+
+void plan_explain(const struct plan *plan, bool logical, struct text_builder *out)
+{
+    uint64_t *printed = arena_alloc(plan->arena, (plan->node_count / 64 + 1) * sizeof *printed);
+    if (printed == NULL) {
+        out->failed = true;
+        return;
+    }
+    if (logical) {
+        text_append_format(out, "== Bound ==\n%s\n== Rewritten ==\n%s\n== Operators ==\n", plan->before, plan->after);
+    }
+    for (uint32_t i = 0; i < plan->output_count; i++) {
+        print_node(plan->outputs[i], 0, printed, out);
+    }
+}

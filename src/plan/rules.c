@@ -1,0 +1,58 @@
+/* The table of rules, and the walk that most of them use. */
+#include "plan/rules.h"
+
+static const struct rule rules[] = {
+    {"constants are folded", rule_fold},
+    {"sorts that nobody sees are dropped", rule_drop_sorts},
+    {"projections are merged", rule_merge_projections},
+    {"projections are merged", rule_merge_projections},
+};
+
+const struct rule *rules_list(uint32_t *count)
+{
+    *count = ARRAY_LENGTH(rules);
+    return rules;
+}
+
+enum status rules_apply(struct rewrite *rewrite, struct error *err)
+{
+    for (uint32_t i = 0; i < ARRAY_LENGTH(rules); i++) {
+        TRY(rules[i].apply(rewrite, err));
+    }
+    return STATUS_OK;
+}
+
+struct walk {
+    struct rewrite *rewrite;
+    struct pointer_map done;
+    rewrite_change_fn *change;
+    void *context;
+};
+
+static enum status walk(struct walk *self, struct relation *relation, struct relation **changed, struct error *err)
+{
+    *changed = pointer_map_get(&self->done, relation);
+    if (*changed != NULL) {
+        return STATUS_OK;
+    }
+    struct relation *copy = relation;
+    for (uint32_t i = 0; i < relation->input_count; i++) {
+        struct relation *input;
+        TRY(walk(self, relation->inputs[i], &input, err));
+        if (input != relation->inputs[i] && copy == relation) {
+            TRY_ALLOC(copy, relation_copy(self->rewrite->arena, relation), err);
+        }
+        copy->inputs[i] = input;
+    }
+    TRY(self->change(self->rewrite, copy, self->context, changed, err));
+    return pointer_map_put(&self->done, relation, *changed, err);
+}
+
+enum status rewrite_bottom_up(struct rewrite *rewrite, rewrite_change_fn *change, void *context, struct error *err)
+{
+    struct walk self = {rewrite, {.arena = rewrite->arena}, change, context};
+    for (uint32_t i = 0; i < rewrite->root_count; i++) {
+        TRY(walk(&self, rewrite->roots[i], &rewrite->roots[i], err));
+    }
+    return STATUS_OK;
+}
