@@ -1,6 +1,7 @@
 /* Where rows end: the caller's queue, and sinks, with what they take. */
 #include <string.h>
 
+#include "functions/function.h"
 #include "plan/physical.h"
 #include "plan/table_options.h"
 
@@ -151,7 +152,7 @@ enum status plan_sink(struct planner *planner, struct plan_node *input, const st
     const struct catalog_table *table = insert->table;
     const struct plan_context *session = planner->context;
     struct sink_context *context;
-    const uint32_t *physical;
+    const uint32_t *physical = NULL;
     uint32_t count;
     enum sink_accepts accepts;
     struct plan_node *node;

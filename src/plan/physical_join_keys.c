@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "data/cast.h"
+#include "functions/function.h"
 #include "plan/physical.h"
 
 enum side { SIDE_NONE, SIDE_LEFT, SIDE_RIGHT, SIDE_BOTH };

@@ -1,6 +1,7 @@
 /* OVER, and filters on ranks: Top-N and deduplication. */
 #include <string.h>
 
+#include "functions/function.h"
 #include "plan/physical.h"
 
 static bool rank_function_of(const struct relation *over, enum rank_function *function)
@@ -129,7 +130,7 @@ static enum status plan_ranks(struct planner *planner, struct relation *over, en
                               bool rank_column, struct plan_node **node, struct error *err)
 {
     const struct over_relation *spec = &over->over;
-    const struct schema *schema;
+    const struct schema *schema = NULL;
     struct plan_node *input;
     TRY(plan_over_input(planner, over, &input, err));
     TRY(rank_schema(planner, over, rank_column, &schema, err));

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "functions/aggregate.h"
+#include "functions/function.h"
+
 enum status column_set_create(struct arena *arena, uint32_t count, struct column_set *set, struct error *err)
 {
     set->count = count;
