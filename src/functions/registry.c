@@ -10,6 +10,11 @@ static const struct function_table *const tables[] = {
     &comparison_functions,
     &conditional_functions,
     &logic_functions,
+    &time_add_functions,
+    &time_extract_functions,
+    &time_format_functions,
+    &time_now_functions,
+    &time_parse_functions,
 };
 
 enum { FUNCTIONS_MAX = 1024 };

@@ -16,5 +16,10 @@ extern const struct function_table arithmetic_functions;
 extern const struct function_table comparison_functions;
 extern const struct function_table conditional_functions;
 extern const struct function_table logic_functions;
+extern const struct function_table time_add_functions;
+extern const struct function_table time_extract_functions;
+extern const struct function_table time_format_functions;
+extern const struct function_table time_now_functions;
+extern const struct function_table time_parse_functions;
 
 #endif
