@@ -34,8 +34,11 @@ struct ast_type {
     bool nullable;
     const struct ast_type *const *children;
     uint32_t child_count;
-    const char *const *field_names; /* ROW */
-    const char *const *field_comments;
+    const char *const *field_names; /* ROW, STRUCTURED */
+    const char *const *field_comments; /* entries NULL: none */
+    const char *class_name, *serializer; /* RAW('class', 'serializer'); STRUCTURED<'class', ...> */
+    const char *unit_from, *unit_to;     /* INTERVAL_*: as written, e.g. "DAY", "SECOND"; unit_to may be NULL */
+    struct ast_name user_name;           /* a user's type; count 0: a type of SQL's */
 };
 
 /* ---- expressions ---- */
@@ -69,6 +72,10 @@ enum ast_expression_kind {
     AST_DESCRIPTOR, /* DESCRIPTOR(columns): args are AST_COLUMN */
     AST_TABLE_ARG,  /* TABLE name [PARTITION BY (..)] [ORDER BY (..)] or a subquery, as an argument of a table function */
     AST_PERIOD,     /* for OVERLAPS, CONTAINS: (start, end) */
+    AST_PARAMETER,  /* ? */
+    AST_MULTISET,   /* MULTISET[...]; MULTISET(query), ARRAY(query) and MAP(query) are calls with a subquery */
+    AST_MODEL_ARG,  /* MODEL name, as an argument of a table function */
+    AST_NEXT_VALUE, /* NEXT VALUE FOR name, CURRENT VALUE FOR name (negated) */
 };
 
 struct ast_query;
@@ -98,13 +105,20 @@ struct ast_expression {
     uint32_t partition_count;
     const struct ast_order_item *order;
     uint32_t order_count;
+    uint32_t height; /* of the tree from here down: at most SQL_DEPTH_MAX */
 };
-/* Special syntax becomes AST_CALL with `unit_from` set where a unit is named: EXTRACT(unit FROM x) -> EXTRACT, unit, x;
+/* AND and OR take two or more args (a AND b AND c is one node); every other binary operator takes two, "BETWEEN" and "NOT BETWEEN"
+ * three, "LIKE ... ESCAPE" three. "-" and "+" with one arg are signs. Postfix: "IS NULL", "IS NOT TRUE", "IS JSON ARRAY", ...
+ * Special syntax becomes AST_CALL with `unit_from` set where a unit is named: EXTRACT(unit FROM x) -> EXTRACT, unit, x;
  * FLOOR/CEIL(x TO unit); TIMESTAMPADD(unit, n, x); TIMESTAMPDIFF(unit, a, b). POSITION(a IN b) -> POSITION a, b;
  * SUBSTRING(s FROM a FOR b) -> SUBSTRING s, a, b; TRIM([BOTH|LEADING|TRAILING] c FROM s) -> TRIM with unit_from
  * "BOTH"/"LEADING"/"TRAILING", args s, c; OVERLAY(s PLACING r FROM a FOR b) -> OVERLAY s, r, a, b.
- * JSON functions' clauses (ON EMPTY, RETURNING, WRAPPER, KEY/VALUE, ABSENT ON NULL) become `text`-valued AST_NAMED_ARG arguments
- * after the ordinary ones, e.g. ON_EMPTY => 'NULL' / 'ERROR' / DEFAULT expr; RETURNING has `type`. */
+ * TRANSLATE(x USING charset) has unit_from "USING" and the charset as an AST_COLUMN.
+ * JSON functions' clauses become AST_NAMED_ARG arguments after the ordinary ones, with the clause's words in `text`: ON_EMPTY and
+ * ON_ERROR ("NULL", "ERROR", "TRUE", "FALSE", "UNKNOWN", "EMPTY ARRAY", "EMPTY OBJECT", "EMPTY", or "DEFAULT" with the value as
+ * args[0]), WRAPPER ("WITHOUT", "WITH CONDITIONAL", "WITH UNCONDITIONAL"), ON_NULL ("NULL", "ABSENT"), PASSING (the variable's name,
+ * value in args[0]), RETURNING (with `type`). JSON_OBJECT's ordinary arguments are key, value, key, value, ...; a value that is
+ * FORMAT JSON is a call named "FORMAT JSON". FINAL x and RUNNING x (MATCH_RECOGNIZE) are calls named so. */
 
 /* ---- queries ---- */
 struct ast_order_item {
@@ -152,6 +166,10 @@ enum ast_table_kind {
 };
 enum ast_join_kind { AST_JOIN_INNER, AST_JOIN_LEFT, AST_JOIN_RIGHT, AST_JOIN_FULL, AST_JOIN_CROSS, AST_JOIN_SEMI, AST_JOIN_ANTI };
 struct ast_match; /* sql/ast_match.h */
+struct ast_sample { /* TABLESAMPLE {BERNOULLI | SYSTEM} (percent) [REPEATABLE (seed)] */
+    const char *method;
+    const struct ast_expression *percent, *seed;
+};
 struct ast_table {
     enum ast_table_kind kind;
     struct position at;
@@ -171,6 +189,8 @@ struct ast_table {
     const char *const *using_columns;
     uint32_t using_count;
     const struct ast_match *match;
+    const struct ast_sample *sample; /* TABLESAMPLE */
+    uint32_t height; /* of the tree of joins: at most SQL_DEPTH_MAX */
 };
 
 struct ast_select_item {
@@ -225,6 +245,7 @@ struct ast_query {
     /* of the whole */
     const struct ast_order_item *order;
     uint32_t order_count;
+    uint32_t height; /* of the tree of set operations: at most SQL_DEPTH_MAX */
     const struct ast_expression *offset, *fetch; /* LIMIT n, FETCH FIRST n; NULL: none */
 };
 
@@ -259,6 +280,16 @@ struct ast_column_def {
     const char *metadata_key;                 /* METADATA FROM 'key'; NULL: the column's name */
     bool is_virtual, primary_key;
 };
+struct ast_distribution { /* DISTRIBUTED [BY [HASH | RANGE] (columns)] [INTO n BUCKETS] */
+    const char *kind; /* NULL: not given */
+    const char *const *columns;
+    uint32_t column_count;
+    int64_t buckets; /* -1: not given */
+};
+struct ast_column_place { /* ALTER TABLE ADD: FIRST, AFTER column; neither: at the end */
+    bool first;
+    struct ast_name after; /* count 0: none */
+};
 enum ast_like_option { AST_LIKE_DEFAULT, AST_LIKE_INCLUDING, AST_LIKE_EXCLUDING, AST_LIKE_OVERWRITING };
 struct ast_create_table {
     struct ast_name name;
@@ -271,12 +302,14 @@ struct ast_create_table {
     struct position watermark_at;
     const char *const *primary_key;
     uint32_t primary_key_count;
+    const char *constraint_name; /* CONSTRAINT name PRIMARY KEY; NULL: none */
     bool primary_key_enforced_missing; /* PRIMARY KEY without NOT ENFORCED */
     const char *const *partition_by;
     uint32_t partition_count;
     const char *const *distributed_by; /* DISTRIBUTED BY (...) INTO n BUCKETS */
     uint32_t distributed_count;
-    int64_t buckets;
+    const char *distribution; /* "HASH", "RANGE"; NULL: not given */
+    int64_t buckets;          /* -1: not given */
     const char *comment;
     const struct ast_option *options;
     uint32_t option_count;
@@ -290,6 +323,7 @@ struct ast_create_view {
     struct ast_name name;
     bool temporary, if_not_exists, or_replace;
     const char *const *columns;
+    const char *const *column_comments; /* entries NULL: none */
     uint32_t column_count;
     const char *comment;
     const struct ast_query *query;
@@ -311,13 +345,15 @@ struct ast_statement;
 struct ast_drop {
     const char *what; /* "TABLE", "VIEW", "DATABASE", "CATALOG", "FUNCTION", ... */
     struct ast_name name;
-    bool temporary, if_exists, cascade;
+    bool temporary, system, if_exists, cascade;
 };
 struct ast_show {
     const char *what; /* "TABLES", "VIEWS", "COLUMNS", "FUNCTIONS", "CREATE TABLE", "CREATE VIEW", "DATABASES", "CATALOGS", "CURRENT DATABASE", "JOBS", ... */
     struct ast_name name; /* FROM/IN x, or the object */
     bool full, negated, ignore_case /* ILIKE */, extended, user;
     const char *like; /* NULL: none */
+    const struct ast_option *partition; /* PARTITIONS t PARTITION (k = v): values as SQL */
+    uint32_t partition_count;
 };
 struct ast_statement {
     enum ast_statement_kind kind;
