@@ -1,0 +1,281 @@
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/option.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/reference.h"
+#include "cli/run.h"
+#include "cli/test_run.h"
+#include "cli/variables.h"
+
+enum { SCRIPTS_MAX = 64, SETTINGS_MAX = 64 };
+
+/* ---- scripts: run, check, explain, -c, -f ---- */
+
+struct script_arguments {
+    struct run_options options;
+    struct variables variables;
+    struct {
+        bool is_text;
+        const char *value;
+    } inputs[SCRIPTS_MAX];
+    uint32_t input_count;
+    const char *settings[SETTINGS_MAX + 1];
+    uint32_t setting_count;
+};
+
+static int usage_error(const char *format, const char *value)
+{
+    fputs("spate: ", stderr);
+    fprintf(stderr, format, value); /* NOLINT: the formats are constants of this file */
+    fputs("; see spate --help\n", stderr);
+    return 2;
+}
+
+static int take_text(struct script_arguments *arguments, const char *value)
+{
+    if (arguments->input_count == SCRIPTS_MAX) {
+        return usage_error("more than 64 scripts, at '%s'", value);
+    }
+    arguments->inputs[arguments->input_count].is_text = true;
+    arguments->inputs[arguments->input_count++].value = value;
+    return 0;
+}
+
+static int take_file(struct script_arguments *arguments, const char *value)
+{
+    if (arguments->input_count == SCRIPTS_MAX) {
+        return usage_error("more than 64 scripts, at '%s'", value);
+    }
+    arguments->inputs[arguments->input_count++].value = value;
+    return 0;
+}
+
+static int take_variable(struct script_arguments *arguments, const char *value)
+{
+    return variables_add(&arguments->variables, value);
+}
+
+static int take_setting(struct script_arguments *arguments, const char *value)
+{
+    if (arguments->setting_count == SETTINGS_MAX) {
+        return usage_error("more than 64 settings, at '%s'", value);
+    }
+    arguments->settings[arguments->setting_count++] = value;
+    return 0;
+}
+
+static int take_form(struct script_arguments *arguments, const char *value)
+{
+    return output_form_find(value, &arguments->options.form)
+               ? 0
+               : usage_error("-o '%s' is not one of table, tableau, changelog, csv, tsv, json, jsonl, vertical, markdown", value);
+}
+
+static int take_limit(struct script_arguments *arguments, const char *value)
+{
+    char *end;
+    arguments->options.limit = strtoull(value, &end, 10);
+    return *end == '\0' && arguments->options.limit > 0 ? 0 : usage_error("--limit '%s' is not a number of rows", value);
+}
+
+static int take_timeout(struct script_arguments *arguments, const char *value)
+{
+    struct duration duration;
+    struct error err;
+    if (duration_parse(value, &duration, &err) != STATUS_OK || duration.us <= 0) {
+        return usage_error("--timeout '%s' is not a duration such as '10 s'", value);
+    }
+    arguments->options.timeout_us = duration.us;
+    return 0;
+}
+
+static const struct {
+    const char *name, *long_name, *value, *summary;
+    int (*take)(struct script_arguments *arguments, const char *value);
+} flags[] = {
+    {"-c", "--command", "SQL", "run this text (repeatable)", take_text},
+    {"-f", "--file", "FILE", "run this file; - is standard input (repeatable)", take_file},
+    {"-v", "--variable", "NAME=VALUE", "a variable, used as ${NAME}", take_variable},
+    {"-s", "--set", "KEY=VALUE", "a setting, as SET 'KEY' = 'VALUE' before the script", take_setting},
+    {"-o", "--output", "FORM", "table, tableau, changelog, csv, tsv, json, jsonl, vertical, markdown", take_form},
+    {"--limit", "--limit", "N", "end a SELECT after N rows", take_limit},
+    {"--timeout", "--timeout", "D", "end a SELECT after this time, e.g. '10 s'", take_timeout},
+};
+
+static int parse_flag(struct script_arguments *arguments, int argc, char **argv, int *at)
+{
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (strcmp(argv[*at], flags[i].name) == 0 || strcmp(argv[*at], flags[i].long_name) == 0) {
+            if (*at + 1 >= argc) {
+                return usage_error("%s needs a value", argv[*at]);
+            }
+            return flags[i].take(arguments, argv[++*at]);
+        }
+    }
+    return usage_error("unknown option '%s'", argv[*at]);
+}
+
+static int parse_scripts(struct script_arguments *arguments, int argc, char **argv)
+{
+    int code = 0;
+    for (int at = 1; at < argc && code == 0; at++) {
+        bool is_flag = argv[at][0] == '-' && argv[at][1] != '\0';
+        code = is_flag ? parse_flag(arguments, argc, argv, &at) : take_file(arguments, argv[at]);
+    }
+    if (code == 0 && arguments->input_count == 0) {
+        if (isatty(STDIN_FILENO)) {
+            return usage_error("%s: give a FILE, -c SQL, or a script on standard input", argv[0]);
+        }
+        code = take_file(arguments, "-");
+    }
+    return code;
+}
+
+static int run_arguments(struct script_arguments *arguments, int argc, char **argv)
+{
+    struct script scripts[SCRIPTS_MAX];
+    arguments->options.form = output_form_default();
+    int code = parse_scripts(arguments, argc, argv);
+    arguments->options.settings = arguments->settings;
+    uint32_t opened = 0;
+    for (; opened < arguments->input_count && code == 0; opened++) {
+        const char *value = arguments->inputs[opened].value;
+        code = arguments->inputs[opened].is_text ? script_from_text("-c", value, &arguments->variables, &scripts[opened])
+                                                 : script_read_file(value, &arguments->variables, &scripts[opened]);
+    }
+    if (code == 0) {
+        code = run_scripts(&arguments->options, scripts, opened);
+    }
+    for (uint32_t i = 0; i < opened; i++) {
+        script_close(&scripts[i]);
+    }
+    return code;
+}
+
+static int command_run(int argc, char **argv)
+{
+    struct script_arguments arguments = {.options.mode = RUN_EXECUTE};
+    return run_arguments(&arguments, argc, argv);
+}
+
+static int command_check(int argc, char **argv)
+{
+    struct script_arguments arguments = {.options.mode = RUN_CHECK};
+    int code = run_arguments(&arguments, argc, argv);
+    if (code == 0) {
+        fputs("no errors\n", stderr);
+    }
+    return code;
+}
+
+static int command_explain(int argc, char **argv)
+{
+    struct script_arguments arguments = {.options.mode = RUN_EXPLAIN};
+    return run_arguments(&arguments, argc, argv);
+}
+
+/* ---- reference ---- */
+
+static int command_reference(int argc, char **argv)
+{
+    const char *name = NULL;
+    bool json = false;
+    for (int at = 1; at < argc; at++) {
+        if (strcmp(argv[at], "--json") == 0) {
+            json = true;
+        } else if (argv[at][0] == '-' || name != NULL) {
+            return usage_error("unexpected '%s'", argv[at]);
+        } else {
+            name = argv[at];
+        }
+    }
+    return reference_print(argv[0], name, json);
+}
+
+static int command_completion(int argc, char **argv)
+{
+    return completion_print(argc == 2 ? argv[1] : NULL);
+}
+
+static int command_version(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    printf("spate %s\n", spate_version());
+    return 0;
+}
+
+static int command_help(int argc, char **argv);
+
+static const struct command commands[] = {
+    {"run", "[FILE...]", "execute SQL scripts; -c and -f alone do the same", command_run},
+    {"check", "[FILE...]", "parse, bind and plan scripts, run nothing", command_check},
+    {"explain", "[FILE...]", "show the plans of a script's statements", command_explain},
+    {"test", "PATH...", "run SQL tests (*.slt) in a matrix of modes", command_test},
+    {"functions", "[NAME]", "the functions", command_reference},
+    {"connectors", "[NAME]", "the connectors and their options", command_reference},
+    {"formats", "[NAME]", "the formats and their options", command_reference},
+    {"options", "[PREFIX]", "the settings of a session", command_reference},
+    {"errors", "[CODE]", "the error codes and what to do", command_reference},
+    {"completion", "bash|zsh|fish", "a completion script for the shell", command_completion},
+    {"version", "", "the version", command_version},
+    {"help", "", "this text", command_help},
+};
+
+uint32_t command_list(const struct command **list)
+{
+    *list = commands;
+    return sizeof commands / sizeof commands[0];
+}
+
+static int command_help(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    fputs("spate: continuous SQL over streams and tables\n\nusage: spate COMMAND [ARGUMENTS]    spate -c SQL    spate -f FILE\n\n", stdout);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        printf("  %-11s%-15s%s\n", commands[i].name, commands[i].arguments, commands[i].summary);
+    }
+    fputs("\noptions of run, check, explain:\n", stdout);
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        printf("  %-11s%-15s%s\n", flags[i].name, flags[i].value, flags[i].summary);
+    }
+    fputs("\nexit codes: 0 done, 1 a statement failed, 2 usage, 3 something cannot be reached, 4 a running job failed, 130 interrupted,\n"
+          "128 + signal when stopped at once\n",
+          stdout);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "C.UTF-8");
+    if (argc < 2 && isatty(STDIN_FILENO)) {
+        command_help(argc, argv);
+        return 2;
+    }
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        return command_help(argc, argv);
+    }
+    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+        return command_version(argc, argv);
+    }
+    if (argc < 2 || argv[1][0] == '-') {
+        return command_run(argc, argv);
+    }
+    const char *names[sizeof commands / sizeof commands[0]];
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        names[i] = commands[i].name;
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            return commands[i].run(argc - 1, argv + 1);
+        }
+    }
+    const char *near = text_nearest(argv[1], names, sizeof names / sizeof names[0]);
+    fprintf(stderr, "spate: unknown command '%s'%s%s%s; see spate --help\n", argv[1], near == NULL ? "" : "; did you mean '",
+            near == NULL ? "" : near, near == NULL ? "" : "'?");
+    return 2;
+}

@@ -1,0 +1,236 @@
+#include "cli/run.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/error_print.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
+
+enum { BACKGROUND_MAX = 256, WAIT_MS = 100 };
+
+struct run {
+    const struct run_options *options;
+    spate_session *session;
+    const struct script *script; /* the one that runs now */
+    spate_result *background[BACKGROUND_MAX];
+    uint32_t background_count;
+};
+
+static int run_fail(const struct run *run, bool running)
+{
+    const struct spate_error *error = spate_session_error(run->session);
+    struct text text = {run->script->text.bytes, run->script->text.length};
+    error_print(run->script->name, text, error);
+    return signals_interrupted() ? 130 : error_exit_code(error, running);
+}
+
+/* One tick of each unbounded INSERT that goes on beside the script. */
+static int run_background(struct run *run)
+{
+    for (uint32_t i = 0; i < run->background_count;) {
+        int step;
+        if (signals_terminated()) {
+            spate_result_stop(run->background[i]);
+        }
+        if (spate_result_step(run->background[i], 0, &step) != SPATE_OK) {
+            return run_fail(run, true);
+        }
+        if (step == SPATE_STEP_ENDED) {
+            spate_result_close(run->background[i]);
+            run->background[i] = run->background[--run->background_count];
+        } else {
+            i++;
+        }
+    }
+    return 0;
+}
+
+static bool run_timed_out(const struct run *run, int64_t started_us)
+{
+    return run->options->timeout_us > 0 && clock_system.monotonic_us(&clock_system) - started_us > run->options->timeout_us;
+}
+
+/* Steps until the end, the limit, the timeout or a signal. `output` NULL: an INSERT. */
+static int run_to_end(struct run *run, spate_result *result, struct output *output)
+{
+    struct progress progress;
+    progress_start(&progress);
+    int64_t started_us = clock_system.monotonic_us(&clock_system);
+    int step = SPATE_STEP_WORKED;
+    bool full = false;
+    while (step != SPATE_STEP_ENDED && !full) {
+        if (signals_terminated()) {
+            spate_result_stop(result);
+        }
+        if (spate_result_step(result, run->background_count > 0 ? 1 : WAIT_MS, &step) != SPATE_OK) {
+            progress_clear(&progress);
+            return run_fail(run, true);
+        }
+        if (output != NULL) {
+            progress_clear(&progress);
+            if (output_drain(output, &full) != SPATE_OK) {
+                return run_fail(run, true);
+            }
+            if (run_timed_out(run, started_us)) {
+                break;
+            }
+        }
+        progress_update(&progress, result);
+        int code = run_background(run);
+        if (code != 0) {
+            return code;
+        }
+    }
+    progress_finish(&progress, result);
+    return 0;
+}
+
+static int run_rows(struct run *run, spate_result *result)
+{
+    struct output output;
+    if (output_open(&output, run->options->form, result, run->options->limit) != SPATE_OK) {
+        fprintf(stderr, "spate: no room for the output\n");
+        return 1;
+    }
+    int code = run_to_end(run, result, &output);
+    bool full;
+    if (code == 0 && output_drain(&output, &full) != SPATE_OK) {
+        code = run_fail(run, true);
+    }
+    if (code == 0) {
+        output_finish(&output);
+    }
+    output_close(&output);
+    return code;
+}
+
+/* EXPLAIN and SHOW CREATE give one text: printed as it is. */
+static int print_text(void *context, int kind, uint32_t column_count, const char *const *values, const size_t *lengths)
+{
+    (void)context;
+    (void)kind;
+    if (column_count > 0 && values[0] != NULL) {
+        fwrite(values[0], 1, lengths[0], stdout);
+        fputs(lengths[0] > 0 && values[0][lengths[0] - 1] == '\n' ? "" : "\n", stdout);
+    }
+    return 0;
+}
+
+static int run_text(struct run *run, spate_result *result)
+{
+    int64_t rows = 1;
+    while (rows > 0) {
+        if (spate_result_next_text(result, print_text, NULL, &rows) != SPATE_OK) {
+            return run_fail(run, true);
+        }
+    }
+    return 0;
+}
+
+static int run_insert(struct run *run, spate_result **result)
+{
+    if (spate_result_is_bounded(*result) || run->background_count == BACKGROUND_MAX) {
+        return run_to_end(run, *result, NULL);
+    }
+    run->background[run->background_count++] = *result;
+    *result = NULL;
+    return 0;
+}
+
+static int run_result(struct run *run, spate_result **result)
+{
+    int kind = spate_result_kind(*result);
+    bool text = spate_result_column_count(*result) == 1 && strcmp(spate_result_column_name(*result, 0), "result") == 0;
+    if (kind == SPATE_RESULT_ROWS && text) {
+        return run_text(run, *result);
+    }
+    if (run->options->mode == RUN_CHECK) {
+        return 0;
+    }
+    if (kind == SPATE_RESULT_ROWS || kind == SPATE_RESULT_QUERY) {
+        return run_rows(run, *result);
+    }
+    if (kind == SPATE_RESULT_INSERT) {
+        return run_insert(run, result);
+    }
+    const char *message = spate_result_message(*result);
+    if (message[0] != '\0' && strcmp(message, "OK") != 0 && isatty(STDERR_FILENO)) {
+        fprintf(stderr, "%s\n", message);
+    }
+    return 0;
+}
+
+static int run_statement(struct run *run, size_t *offset, bool *more)
+{
+    static int (*const calls[])(spate_session *, const char *, size_t, size_t *, spate_result **) = {
+        [RUN_EXECUTE] = spate_execute, [RUN_CHECK] = spate_check, [RUN_EXPLAIN] = spate_explain};
+    spate_result *result = NULL;
+    const struct text_builder *text = &run->script->text;
+    if (calls[run->options->mode](run->session, text->bytes, text->length, offset, &result) != SPATE_OK) {
+        return run_fail(run, false);
+    }
+    *more = result != NULL;
+    int code = result == NULL ? 0 : run_result(run, &result);
+    spate_result_close(result);
+    return code;
+}
+
+static int run_script(struct run *run)
+{
+    size_t offset = 0;
+    bool more = true;
+    int code = 0;
+    while (more && code == 0 && !signals_terminated()) {
+        code = run_statement(run, &offset, &more);
+    }
+    return code;
+}
+
+static int run_wait_for_background(struct run *run)
+{
+    int code = 0;
+    while (run->background_count > 0 && code == 0) {
+        int step = SPATE_STEP_WORKED;
+        if (run->background_count == 1 && !signals_terminated() &&
+            spate_result_step(run->background[0], WAIT_MS, &step) != SPATE_OK) {
+            return run_fail(run, true);
+        }
+        if (run->background_count > 1 && !signals_terminated()) {
+            usleep(1000);
+        }
+        code = run_background(run);
+    }
+    return code;
+}
+
+int run_scripts(const struct run_options *options, const struct script *scripts, uint32_t count)
+{
+    struct run run = {.options = options, .script = &scripts[0]};
+    if (spate_session_open(options->settings, &run.session) != SPATE_OK) {
+        int code = 1;
+        if (run.session != NULL) {
+            error_print("spate", TEXT(""), spate_session_error(run.session));
+            code = 2;
+        }
+        spate_session_close(run.session);
+        return code;
+    }
+    signals_start(run.session);
+    int code = 0;
+    for (uint32_t i = 0; i < count && code == 0; i++) {
+        run.script = &scripts[i];
+        code = run_script(&run);
+    }
+    if (code == 0) {
+        code = run_wait_for_background(&run);
+    }
+    signals_end();
+    for (uint32_t i = 0; i < run.background_count; i++) {
+        spate_result_close(run.background[i]);
+    }
+    spate_session_close(run.session);
+    return code;
+}

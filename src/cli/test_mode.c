@@ -1,0 +1,13 @@
+#include "cli/test_mode.h"
+
+#include <stddef.h>
+
+const struct test_mode test_modes[] = {
+    {"p1-all", {"parallelism.default=1", "pipeline.tick.rows=-1", NULL}},
+    {"p1-tick7", {"parallelism.default=1", "pipeline.tick.rows=7", NULL}},
+    {"p1-tick1", {"parallelism.default=1", "pipeline.tick.rows=1", NULL}},
+    {"p3-all-chunk3", {"parallelism.default=3", "pipeline.tick.rows=-1", "pipeline.chunk.rows=3", NULL}},
+    {"p3-tick7", {"parallelism.default=3", "pipeline.tick.rows=7", NULL}},
+    {"p3-tick1", {"parallelism.default=3", "pipeline.tick.rows=1", NULL}},
+};
+const uint32_t test_mode_count = sizeof test_modes / sizeof test_modes[0];

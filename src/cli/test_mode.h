@@ -1,0 +1,17 @@
+/* cli/test_mode.h: the modes in which each test file runs.
+ *
+ * For         `spate test`: a query's final rows must not depend on parallelism, on where ticks are cut, or on the size of chunks.
+ */
+#ifndef SPATE_CLI_TEST_MODE_H
+#define SPATE_CLI_TEST_MODE_H
+
+#include <stdint.h>
+
+struct test_mode {
+    const char *name;
+    const char *settings[5]; /* NULL-terminated */
+};
+extern const struct test_mode test_modes[];
+extern const uint32_t test_mode_count;
+
+#endif
