@@ -10,7 +10,7 @@
 #include "connectors/filesystem/filesystem.h"
 
 enum {
-    BLOCK_BYTES = 1 << 20,
+    BLOCK_BYTES = 1 << 19,
     BLOCK_SMALLEST = 1 << 14,
     BLOCK_SLACK = 64,          /* the JSON decoder reads ahead */
     RECORD_BYTES_MAX = 1 << 28,
