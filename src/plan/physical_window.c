@@ -20,6 +20,11 @@ static enum status check_event_time(const struct relation *relation, const struc
                        input->schema->columns[window->time_column].name);
 }
 
+static bool is_zoned(const struct schema *schema, const struct window_spec *window)
+{
+    return !window->processing_time && schema->columns[window->time_column].type->kind == TYPE_TIMESTAMP_LTZ;
+}
+
 static enum status window_properties(struct planner *planner, const struct plan_node *input, const struct window_spec *window,
                                      struct plan_node *node, struct error *err)
 {
@@ -36,8 +41,10 @@ static enum status window_properties(struct planner *planner, const struct plan_
         properties->key_count = 0;
     }
     column_set_add(&properties->event_time, count + 2);
+    struct window_spec spec = *window;
+    spec.zoned = is_zoned(input->schema, window);
     properties->window = (struct window_property){.present = true,
-                                                  .spec = *window,
+                                                  .spec = spec,
                                                   .starts = {count},
                                                   .ends = {count + 1},
                                                   .times = {count + 2},
@@ -226,6 +233,7 @@ static enum status plan_legacy(struct planner *planner, struct relation *relatio
                                          .window_columns = aggregate->window_columns,
                                          .window_column_count = aggregate->window_column_count};
     spec.window.time_column = parts.extra[0];
+    spec.window.zoned = is_zoned(parts.input->schema, &spec.window);
     spec.window.partition = parts.keys;
     spec.window.partition_count = parts.key_count;
     struct schema *schema;
@@ -437,6 +445,7 @@ static enum status plan_direct(struct planner *planner, struct relation *relatio
                                          .window_columns = output.window_columns,
                                          .window_column_count = output.window_column_count};
     spec.window.time_column = parts.extra[0];
+    spec.window.zoned = is_zoned(parts.input->schema, &spec.window);
     spec.window.partition = parts.keys;
     struct schema *schema;
     struct plan_node *aggregate;

@@ -72,6 +72,7 @@ struct window_spec {
     enum window_kind kind;
     uint32_t time_column; /* of the input */
     bool processing_time;
+    bool zoned; /* set by the planner: the time column is a TIMESTAMP_LTZ, windows are local times of instants */
     int64_t size_us, slide_us, offset_us; /* SESSION: size_us is the gap; CUMULATE: slide_us is the step */
     const uint32_t *partition; /* SESSION ... PARTITION BY */
     uint32_t partition_count;

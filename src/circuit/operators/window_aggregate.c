@@ -609,7 +609,7 @@ enum status window_aggregate_create(struct circuit *circuit, const struct window
     self->fired = WATERMARK_NONE;
     self->next_close = INT64_MAX;
     self->stamp = 1;
-    bool has_time = !spec->window.processing_time && spec->window.time_column < spec->input.schema->count;
+    bool has_time = !spec->window.processing_time && !spec->attached;
     const struct type *type = has_time ? spec->input.schema->columns[spec->window.time_column].type : NULL;
     window_time_open(&self->time, &spec->window, type, circuit->evaluation.zone);
     self->step = spec->window.kind == WINDOW_TUMBLE ? spec->window.size_us : spec->window.slide_us;

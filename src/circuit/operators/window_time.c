@@ -14,7 +14,8 @@ static int64_t greatest_common_divisor(int64_t left, int64_t right)
 
 void window_time_open(struct window_time *time, const struct window_spec *spec, const struct type *time_type, const struct time_zone *zone)
 {
-    bool local = time_type != NULL && time_type->kind == TYPE_TIMESTAMP && !spec->processing_time;
+    bool zoned = time_type != NULL ? time_type->kind == TYPE_TIMESTAMP_LTZ : spec->zoned;
+    bool local = !zoned && !spec->processing_time;
     *time = (struct window_time){.spec = *spec, .zone = local || time_zone_is_utc(zone) ? NULL : zone};
     time->slice_us = spec->kind == WINDOW_TUMBLE     ? spec->size_us
                      : spec->kind == WINDOW_CUMULATE ? spec->slide_us

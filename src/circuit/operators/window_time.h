@@ -19,6 +19,7 @@ struct window_time {
 struct window_bounds {
     int64_t start, end; /* local */
 };
+/* time_type NULL: spec->zoned tells. */
 void window_time_open(struct window_time *time, const struct window_spec *spec, const struct type *time_type, const struct time_zone *zone);
 int64_t window_time_to_local(const struct window_time *time, int64_t us);
 /* The instant of a local time; the later one when there are two. */
