@@ -234,3 +234,32 @@ enum status vector_copy_rows(struct budget *budget, struct vector *target, const
     copy_fixed(physical_bytes(target->physical), source->values, one_row ? 0 : UINT32_MAX, rows, target->values);
     return STATUS_OK;
 }
+
+enum status vector_set_row(struct budget *budget, struct vector *target, uint32_t row, const struct vector *source, uint32_t source_row,
+                           struct error *err)
+{
+    if (!vector_is_valid(source, source_row)) {
+        TRY(vector_need_validity(budget, target, target->count, err));
+        if (target->physical != PHYSICAL_NULL) {
+            vector_set_null(target, row);
+        }
+        return STATUS_OK;
+    }
+    size_t width = physical_bytes(target->physical);
+    switch (target->physical) {
+    case PHYSICAL_SPAN:
+        return append_elements(budget, target, source, vector_spans(source)[source_row], &vector_spans(target)[row], err);
+    case PHYSICAL_ROW:
+        for (uint32_t i = 0; i < target->child_count; i++) {
+            TRY(vector_set_row(budget, &target->children[i], row, &source->children[i], source_row, err));
+        }
+        return STATUS_OK;
+    case PHYSICAL_STRING:
+        TRY(vector_share_heaps(budget, target, source, err));
+        break;
+    default:
+        break;
+    }
+    memcpy((uint8_t *)target->values + row * width, (const uint8_t *)source->values + source_row * width, width);
+    return STATUS_OK;
+}

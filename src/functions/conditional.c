@@ -2,33 +2,12 @@
 #include "data/order.h"
 #include "functions/tables.h"
 
-/* The type that all arguments from `first` on become, and the arguments cast to it. */
-static enum status coerce_to_common(struct function_binding *binding, uint32_t first, const struct type **common, struct error *err)
-{
-    *common = binding->args[first]->type;
-    for (uint32_t i = first + 1; i < binding->arg_count; i++) {
-        *common = type_common(binding->arena, *common, binding->args[i]->type);
-        if (*common == NULL) {
-            return function_refuse(binding, err);
-        }
-    }
-    for (uint32_t i = first; i < binding->arg_count; i++) {
-        const struct expression **arg = &binding->args[i];
-        if ((*arg)->type->kind == TYPE_NULL && (*common)->kind != TYPE_NULL) {
-            TRY_ALLOC(*arg, expression_null(binding->arena, *common), err);
-        } else if (!type_fits_unchanged((*arg)->type, *common)) {
-            TRY_ALLOC(*arg, expression_cast(binding->arena, *arg, *common, false), err);
-        }
-    }
-    return STATUS_OK;
-}
-
 static enum status bind_if(struct function_binding *binding, struct error *err)
 {
     const struct type *common;
     bool nullable = function_any_nullable(binding);
     TRY(function_coerce(binding, 0, &type_boolean, err));
-    TRY(coerce_to_common(binding, 1, &common, err));
+    TRY(function_coerce_common(binding, 1, 1, &common, err));
     TRY_ALLOC(common, type_with_nullable(binding->arena, common, nullable), err);
     TRY_ALLOC(binding->rewritten, expression_make(binding->arena, EXPRESSION_CASE, common, binding->args, 3), err);
     return STATUS_OK;
@@ -53,7 +32,7 @@ static enum status bind_coalesce(struct function_binding *binding, struct error 
     for (uint32_t i = 0; i < binding->arg_count; i++) {
         nullable &= binding->args[i]->type->nullable;
     }
-    TRY(coerce_to_common(binding, 0, &common, err));
+    TRY(function_coerce_common(binding, 0, 1, &common, err));
     TRY_ALLOC(common, type_with_nullable(binding->arena, common, nullable), err);
     if (binding->arg_count == 1) {
         binding->rewritten = binding->args[0];
@@ -89,7 +68,7 @@ static enum status bind_extreme(struct function_binding *binding, const int *sig
 {
     const struct type *common;
     bool nullable = function_any_nullable(binding);
-    TRY(coerce_to_common(binding, 0, &common, err));
+    TRY(function_coerce_common(binding, 0, 1, &common, err));
     if (physical_bytes(type_physical(common)) == 0 || type_physical(common) == PHYSICAL_SPAN) {
         return function_refuse(binding, err);
     }

@@ -25,7 +25,7 @@ bool function_any_nullable(const struct function_binding *binding)
     return false;
 }
 
-/* Same bytes: no length to cut or to pad to, or only nullability and field names differ. */
+/* Nothing to cut and nothing to pad; nullability and field names may differ. */
 bool type_fits_unchanged(const struct type *from, const struct type *to)
 {
     if (type_is_text(from) && to->kind == TYPE_VARCHAR) {
@@ -34,7 +34,15 @@ bool type_fits_unchanged(const struct type *from, const struct type *to)
     if (type_is_binary(from) && to->kind == TYPE_VARBINARY) {
         return to->precision >= from->precision;
     }
-    return type_same_shape(from, to);
+    if (from->child_count == 0 || from->kind != to->kind || from->child_count != to->child_count) {
+        return type_same_shape(from, to);
+    }
+    for (uint32_t i = 0; i < from->child_count; i++) {
+        if (!type_fits_unchanged(from->children[i], to->children[i])) {
+            return false;
+        }
+    }
+    return true;
 }
 
 enum status function_coerce(struct function_binding *binding, uint32_t index, const struct type *type, struct error *err)
@@ -53,6 +61,35 @@ enum status function_coerce(struct function_binding *binding, uint32_t index, co
         return function_refuse(binding, err);
     }
     TRY_ALLOC(binding->args[index], expression_cast(binding->arena, arg, type, false), err);
+    return STATUS_OK;
+}
+
+enum status function_coerce_common(struct function_binding *binding, uint32_t first, uint32_t step, const struct type **common,
+                                   struct error *err)
+{
+    *common = binding->args[first]->type;
+    for (uint32_t i = first + step; i < binding->arg_count; i += step) {
+        *common = type_common(binding->arena, *common, binding->args[i]->type);
+        if (*common == NULL) {
+            return function_refuse(binding, err);
+        }
+    }
+    for (uint32_t i = first; i < binding->arg_count; i += step) {
+        TRY(function_convert(binding, i, *common, err));
+    }
+    return STATUS_OK;
+}
+
+enum status function_convert(struct function_binding *binding, uint32_t index, const struct type *type, struct error *err)
+{
+    const struct expression **arg = &binding->args[index];
+    if ((*arg)->type->kind == TYPE_NULL && type->kind != TYPE_NULL) {
+        const struct type *nullable;
+        TRY_ALLOC(nullable, type_with_nullable(binding->arena, type, true), err);
+        TRY_ALLOC(*arg, expression_null(binding->arena, nullable), err);
+    } else if (!type_fits_unchanged((*arg)->type, type)) {
+        TRY_ALLOC(*arg, expression_cast(binding->arena, *arg, type, false), err);
+    }
     return STATUS_OK;
 }
 

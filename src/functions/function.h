@@ -100,6 +100,11 @@ enum status function_call_named(struct arena *arena, const struct evaluation *ev
 
 /* Helpers for bind. */
 enum status function_coerce(struct function_binding *binding, uint32_t index, const struct type *type, struct error *err);
+/* Casts an argument to a type that it is known to convert to (a common type), without asking for an implicit rule. */
+enum status function_convert(struct function_binding *binding, uint32_t index, const struct type *type, struct error *err);
+/* Brings the arguments first, first+step, ... to their common type, which is returned; or refuses. */
+enum status function_coerce_common(struct function_binding *binding, uint32_t first, uint32_t step, const struct type **common,
+                                   struct error *err);
 enum status function_refuse(const struct function_binding *binding, struct error *err); /* WRONG_ARGUMENTS with the types given and the syntax */
 bool function_any_nullable(const struct function_binding *binding);
 /* Values of `from` are values of `to` as they lie in memory: nothing to cut, pad or convert. */

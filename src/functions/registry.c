@@ -7,9 +7,12 @@
 /* The one list of tables. */
 static const struct function_table *const tables[] = {
     &arithmetic_functions,
+    &array_functions,
     &comparison_functions,
     &conditional_functions,
     &logic_functions,
+    &map_functions,
+    &nested_functions,
     &time_add_functions,
     &time_extract_functions,
     &time_format_functions,

@@ -13,9 +13,12 @@ struct function_table {
 };
 
 extern const struct function_table arithmetic_functions;
+extern const struct function_table array_functions;
 extern const struct function_table comparison_functions;
 extern const struct function_table conditional_functions;
 extern const struct function_table logic_functions;
+extern const struct function_table map_functions;
+extern const struct function_table nested_functions;
 extern const struct function_table time_add_functions;
 extern const struct function_table time_extract_functions;
 extern const struct function_table time_format_functions;
