@@ -1,0 +1,38 @@
+# What people type. meson and ninja do the work; the first build installs what is missing (scripts/install-dependencies).
+BUILD ?= build
+SPATE = $(BUILD)/spate
+.PHONY: all spate demo test bench check format install clean dependencies
+
+all: spate
+spate: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) $(NINJA_FLAGS)
+
+dependencies:
+	@scripts/install-dependencies build
+$(BUILD)/build.ninja: | dependencies
+	@meson setup $(BUILD) --buildtype=release -Ddebug=true
+
+demo: spate
+	@examples/earthquakes/run $(SPATE)
+
+test: spate
+	@scripts/install-dependencies build test
+	@tests/run $(BUILD)
+
+bench: spate
+	@scripts/install-dependencies build bench
+	@bench/run $(BUILD)
+
+check: spate
+	@scripts/install-dependencies build check
+	@scripts/check $(BUILD)
+
+format:
+	@scripts/install-dependencies check
+	@git ls-files '*.c' '*.h' '*.inc' | xargs clang-format-14 -i
+
+install: spate
+	@meson install -C $(BUILD)
+
+clean:
+	rm -rf $(BUILD)
