@@ -2,8 +2,11 @@
 #include "plan/rules.h"
 
 static const struct rule rules[] = {
+    {"subqueries become joins", rule_decorrelate},
+    {"equal subtrees are shared", rule_share},
     {"constants are folded", rule_fold},
     {"sorts that nobody sees are dropped", rule_drop_sorts},
+    {"filters move to their inputs", rule_push_filters},
     {"projections are merged", rule_merge_projections},
     {"projections are merged", rule_merge_projections},
 };

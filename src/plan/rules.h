@@ -25,6 +25,9 @@ struct rule {
 enum status rules_apply(struct rewrite *rewrite, struct error *err);
 const struct rule *rules_list(uint32_t *count);
 
+enum status rule_decorrelate(struct rewrite *rewrite, struct error *err);
+enum status rule_share(struct rewrite *rewrite, struct error *err);
+enum status rule_push_filters(struct rewrite *rewrite, struct error *err);
 enum status rule_fold(struct rewrite *rewrite, struct error *err);
 enum status rule_drop_sorts(struct rewrite *rewrite, struct error *err);
 enum status rule_merge_projections(struct rewrite *rewrite, struct error *err);
@@ -39,6 +42,8 @@ enum status rewrite_bottom_up(struct rewrite *rewrite, rewrite_change_fn *change
  * condition beside the projection, so only cheap expressions may be there twice. */
 bool projection_can_merge(const struct expression *const *readers, uint32_t reader_count, const struct expression *const *inner,
                           uint32_t inner_count, bool condition);
+/* Is the condition never TRUE when all columns in [first, first + count) are NULL? */
+bool condition_rejects_null(const struct expression *condition, uint32_t first, uint32_t count);
 bool expression_reads_watermark(const struct expression *expression);
 
 #endif
