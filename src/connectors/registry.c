@@ -3,7 +3,7 @@
 #include "connectors/built_in.h"
 #include "connectors/table_options.h"
 
-static const struct source_type *const sources[] = {&feed_source_type, &filesystem_source_type, &nexmark_source_type};
+static const struct source_type *const sources[] = {&datagen_source_type, &feed_source_type, &filesystem_source_type, &nexmark_source_type};
 static const struct sink_type *const sinks[] = {&blackhole_sink_type, &filesystem_sink_type, &print_sink_type};
 enum { CONNECTORS_MAX = ARRAY_LENGTH(sources) + ARRAY_LENGTH(sinks) };
 
