@@ -20,6 +20,24 @@ static enum status source_columns(struct planner *planner, const struct relation
     return STATUS_OK;
 }
 
+/* The table's physical columns, all of them: formats that go by position need those that nobody reads, too. */
+static enum status source_physical(struct planner *planner, const struct catalog_table *table, const struct type **row, struct error *err)
+{
+    const char **names;
+    const struct type **types;
+    uint32_t count = 0;
+    TRY_ALLOC(names, arena_alloc(planner->arena, (table->column_count + 1) * sizeof *names), err);
+    TRY_ALLOC(types, arena_alloc(planner->arena, (table->column_count + 1) * sizeof *types), err);
+    for (uint32_t i = 0; i < table->column_count; i++) {
+        if (table->columns[i].kind == AST_COLUMN_PHYSICAL) {
+            names[count] = table->columns[i].name;
+            types[count++] = table->columns[i].type;
+        }
+    }
+    TRY_ALLOC(*row, type_row(planner->arena, count, types, names, false), err);
+    return STATUS_OK;
+}
+
 static enum status source_partitions(struct planner *planner, const struct catalog_table *table, struct source_context *context,
                                      struct error *err)
 {
@@ -68,6 +86,7 @@ static enum status source_start(struct planner *planner, const struct relation *
         .counters = &read->counters,
     };
     TRY(source_columns(planner, relation, &context->columns, err));
+    TRY(source_physical(planner, table, &context->physical, err));
     TRY(source_partitions(planner, table, context, err));
     TRY(table_options_of(planner->arena, table, &context->options, err));
     TRY(source_open(context, &read->spec.source, err));
