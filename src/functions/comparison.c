@@ -1,6 +1,7 @@
 /* =, <>, <, <=, >, >= and IS [NOT] DISTINCT FROM: which types compare, and how they are brought together. */
 #include "functions/comparison.h"
 
+#include "data/decimal.h"
 #include "data/order.h"
 #include "functions/tables.h"
 
@@ -36,7 +37,8 @@ static enum status coerce_numbers(struct function_binding *binding, struct error
         return left->kind == right->kind ? STATUS_OK : cast_argument(binding, 1, left, err);
     }
     TRY_ALLOC(common, type_common(binding->arena, left, right), err);
-    for (uint32_t i = 0; i < 2; i++) {
+    bool rounds = common->kind == TYPE_DECIMAL && (common->scale < left->scale || common->scale < right->scale);
+    for (uint32_t i = 0; i < 2 && !rounds; i++) {
         TRY(cast_argument(binding, i, common, err));
     }
     return STATUS_OK;
@@ -78,6 +80,49 @@ enum status comparison_coerce(struct function_binding *binding, bool equality, b
     }
     bool scalar = comparison_find(type_physical(left), COMPARISON_EQUAL) != NULL && left->kind != TYPE_VARIANT;
     return scalar || equality || distinct ? coerce_common(binding, err) : comparison_refuse(binding, err);
+}
+
+/* Decimals that no DECIMAL(38, s) holds both of: compared without bringing them to one scale. */
+struct decimal_comparison {
+    enum comparison_operator operation;
+    int32_t left_scale, right_scale;
+};
+
+static int compare_scaled(int128_t left, int32_t left_scale, int128_t right, int32_t right_scale)
+{
+    if (left_scale > right_scale) {
+        return -compare_scaled(right, right_scale, left, left_scale);
+    }
+    int128_t unit = decimal_power_of_ten(right_scale - left_scale), whole = right / unit, part = right % unit;
+    return left != whole ? (left < whole ? -1 : 1) : (part < 0) - (part > 0);
+}
+
+static void run_decimal(struct kernel_call *call)
+{
+    static const uint8_t holds[COMPARISON_COUNT][3] = {{0, 1, 0}, {1, 0, 1}, {1, 0, 0}, {1, 1, 0}, {0, 0, 1}, {0, 1, 1}};
+    const struct decimal_comparison *comparison = call->data;
+    for (uint32_t i = 0; i < call->rows.count; i++) {
+        uint32_t row = selection_row(&call->rows, i);
+        int order = compare_scaled(vector_get_integer(call->args[0], row), comparison->left_scale, vector_get_integer(call->args[1], row),
+                                   comparison->right_scale);
+        vector_bool(call->result)[row] = holds[comparison->operation][order + 1];
+    }
+}
+
+static enum status bind_decimal(struct function_binding *binding, enum comparison_operator operation, struct error *err)
+{
+    struct decimal_comparison *comparison;
+    TRY_ALLOC(comparison, arena_alloc(binding->arena, sizeof *comparison), err);
+    *comparison = (struct decimal_comparison){operation, binding->args[0]->type->scale, binding->args[1]->type->scale};
+    binding->kernel = (struct kernel){.run = run_decimal, .traits = FUNCTION_STRICT, .data = comparison};
+    return STATUS_OK;
+}
+
+/* Numbers that coerce_numbers left as they are because a common type would round. */
+static bool is_mixed_decimal(const struct function_binding *binding)
+{
+    const struct type *left = binding->args[0]->type, *right = binding->args[1]->type;
+    return type_is_exact(left) && type_is_exact(right) && !type_equal_ignoring_nullable(left, right);
 }
 
 /* Arrays, maps and rows that are one value each: NULL elements are equal to NULL elements. */
@@ -135,6 +180,9 @@ static enum status bind_comparison(struct function_binding *binding, enum compar
         TRY_ALLOC(binding->rewritten, expression_null(binding->arena, &type_boolean), err);
         return STATUS_OK;
     }
+    if (is_mixed_decimal(binding)) {
+        return bind_decimal(binding, operation, err);
+    }
     const struct comparison *comparison = comparison_find(physical, operation);
     if (comparison == NULL) {
         binding->kernel = (struct kernel){.run = run_equal_nested, .traits = FUNCTION_STRICT, .data = &negations[operation]};
@@ -171,9 +219,27 @@ static void run_distinct(struct kernel_call *call)
     }
 }
 
+/* (a = b) IS TRUE OR (a IS NULL AND b IS NULL), or NOT of it. */
+static enum status rewrite_distinct(struct function_binding *binding, bool negated, struct error *err)
+{
+    const struct expression *equal, *nulls[2], *sides[2];
+    TRY(call_on(binding, "=", binding->args, 2, &equal, err));
+    TRY(call_on(binding, "IS TRUE", &equal, 1, &sides[0], err));
+    for (uint32_t i = 0; i < 2; i++) {
+        TRY(call_on(binding, "IS NULL", &binding->args[i], 1, &nulls[i], err));
+    }
+    TRY_ALLOC(sides[1], expression_and(binding->arena, nulls[0], nulls[1]), err);
+    TRY_ALLOC(binding->rewritten, expression_make(binding->arena, EXPRESSION_OR, &type_boolean_not_null, sides, 2), err);
+    const struct expression *same = binding->rewritten;
+    return negated ? STATUS_OK : call_on(binding, "NOT", &same, 1, &binding->rewritten, err);
+}
+
 static enum status bind_distinctness(struct function_binding *binding, const bool *negated, struct error *err)
 {
     TRY(comparison_coerce(binding, true, true, err));
+    if (is_mixed_decimal(binding)) {
+        return rewrite_distinct(binding, *negated, err);
+    }
     binding->result = &type_boolean_not_null;
     binding->kernel = (struct kernel){.run = run_distinct, .traits = FUNCTION_CONSTANT_ARGS, .data = negated};
     return STATUS_OK;
