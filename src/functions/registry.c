@@ -10,6 +10,8 @@ static const struct function_table *const tables[] = {
     &array_functions,
     &comparison_functions,
     &conditional_functions,
+    &json_build_functions,
+    &json_functions,
     &logic_functions,
     &map_functions,
     &nested_functions,
