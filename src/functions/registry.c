@@ -10,6 +10,7 @@ static const struct function_table *const tables[] = {
     &array_functions,
     &comparison_functions,
     &conditional_functions,
+    &floor_functions,
     &json_build_functions,
     &json_functions,
     &logic_functions,

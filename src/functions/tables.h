@@ -16,6 +16,7 @@ extern const struct function_table arithmetic_functions;
 extern const struct function_table array_functions;
 extern const struct function_table comparison_functions;
 extern const struct function_table conditional_functions;
+extern const struct function_table floor_functions;
 extern const struct function_table json_build_functions;
 extern const struct function_table json_functions;
 extern const struct function_table logic_functions;

@@ -235,10 +235,6 @@ enum status time_bind_ceil(struct function_binding *binding, struct error *err)
 }
 
 static const struct function functions[] = {
-    {"FLOOR", "time", "FLOOR(time TO unit)", "The start of the unit that a time is in; weeks start on Sunday.",
-     "FLOOR(DATE '2020-02-29' TO MONTH) = DATE '2020-02-01'", 2, 2, time_bind_floor},
-    {"CEIL", "time", "CEIL(time TO unit)", "The time itself if a unit starts there, else the start of the next one.",
-     "CEIL(DATE '2020-02-29' TO MONTH) = DATE '2020-03-01'", 2, 2, time_bind_ceil},
     {"EXTRACT", "time", "EXTRACT(unit FROM time)", "A field of a date, time, timestamp or interval, as BIGINT; weeks are those of ISO 8601.",
      "EXTRACT(DAY FROM DATE '2020-02-29') = 29", 2, 2, bind_extract},
     {"YEAR", "time", "YEAR(date)", "The year.", "YEAR(DATE '2020-02-29') = 2020", 1, 1, bind_year},
