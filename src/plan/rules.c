@@ -8,7 +8,9 @@ static const struct rule rules[] = {
     {"sorts that nobody sees are dropped", rule_drop_sorts},
     {"filters move to their inputs", rule_push_filters},
     {"projections are merged", rule_merge_projections},
+    {"columns that nobody reads are dropped", rule_prune},
     {"projections are merged", rule_merge_projections},
+    {"equal subtrees are shared", rule_share},
 };
 
 const struct rule *rules_list(uint32_t *count)

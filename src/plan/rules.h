@@ -31,6 +31,7 @@ enum status rule_push_filters(struct rewrite *rewrite, struct error *err);
 enum status rule_fold(struct rewrite *rewrite, struct error *err);
 enum status rule_drop_sorts(struct rewrite *rewrite, struct error *err);
 enum status rule_merge_projections(struct rewrite *rewrite, struct error *err);
+enum status rule_prune(struct rewrite *rewrite, struct error *err);
 
 /* Rebuilds every relation bottom-up, each once: `change` gets a relation with new inputs (a copy if any changed). */
 typedef enum status rewrite_change_fn(struct rewrite *rewrite, struct relation *relation, void *context, struct relation **changed,
