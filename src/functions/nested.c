@@ -3,6 +3,7 @@
 
 #include "data/order.h"
 #include "data/vector_append.h"
+#include "functions/json_variant.h"
 #include "functions/tables.h"
 
 /* The fields are the arguments themselves. */
@@ -184,6 +185,8 @@ static enum status bind_item(struct function_binding *binding, struct error *err
         return bind_array_item(binding, err);
     case TYPE_MAP:
         return bind_map_item(binding, err);
+    case TYPE_VARIANT:
+        return variant_bind_item(binding, err);
     default:
         return function_refuse(binding, err);
     }
@@ -267,7 +270,7 @@ static const struct function functions[] = {
      bind_row},
     {"ARRAY", "collection", "ARRAY[value, ...]", "An array of the values, brought to one type.", "ARRAY[1, 2, 3]", 1, UINT32_MAX, bind_array},
     {"MAP", "collection", "MAP[key, value, ...]", "A map; of equal keys the last one counts.", "MAP['a', 1, 'b', 2]", 2, UINT32_MAX, bind_map},
-    {"ITEM", "collection", "array[index]\nmap[key]",
+    {"ITEM", "collection", "array[index]\nmap[key]\nvariant[index or name]",
      "The element at the index, counted from 1, or the value of the key; NULL when there is none.", "ARRAY[5, 6][2] = 6", 2, 2, bind_item},
     {"CARDINALITY", "collection", "CARDINALITY(array)\nCARDINALITY(map)", "The number of elements or entries.", "CARDINALITY(ARRAY[5, 6]) = 2",
      1, 1, bind_cardinality},

@@ -13,6 +13,7 @@ static const struct function_table *const tables[] = {
     &floor_functions,
     &json_build_functions,
     &json_functions,
+    &json_variant_functions,
     &logic_functions,
     &map_functions,
     &nested_functions,

@@ -19,6 +19,7 @@ extern const struct function_table conditional_functions;
 extern const struct function_table floor_functions;
 extern const struct function_table json_build_functions;
 extern const struct function_table json_functions;
+extern const struct function_table json_variant_functions;
 extern const struct function_table logic_functions;
 extern const struct function_table map_functions;
 extern const struct function_table nested_functions;
