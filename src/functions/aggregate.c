@@ -7,6 +7,8 @@ static const struct aggregate_function *const entries[] = {
     &aggregate_collect,
     &aggregate_count,
     &aggregate_first_value,
+    &aggregate_json_arrayagg,
+    &aggregate_json_objectagg,
     &aggregate_last_value,
     &aggregate_listagg,
     &aggregate_max,

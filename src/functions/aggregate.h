@@ -67,6 +67,8 @@ struct aggregate_binding {
     const struct expression **args; /* bind may coerce */
     uint32_t arg_count;
     bool retracts, ordered, distinct, ignore_nulls;
+    /* ignore_nulls: IGNORE NULLS; for the JSON aggregates ABSENT ON NULL, which the binder makes explicit: JSON_ARRAYAGG's default, not
+     * JSON_OBJECTAGG's. */
     bool merges; /* states will be merged (slices, sessions): rows do not come in their order */
     struct accumulator accumulator; /* out; .result is the type */
 };

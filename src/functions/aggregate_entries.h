@@ -12,5 +12,6 @@ extern const struct aggregate_function aggregate_listagg, aggregate_array_agg, a
 extern const struct aggregate_function aggregate_var_pop, aggregate_var_samp, aggregate_variance, aggregate_stddev_pop, aggregate_stddev_samp,
     aggregate_stddev;
 extern const struct aggregate_function aggregate_percentile;
+extern const struct aggregate_function aggregate_json_arrayagg, aggregate_json_objectagg;
 
 #endif
