@@ -4,7 +4,7 @@
  * A batch goes through the table in blocks: prefetch the buckets, find the first key with an equal tag and prefetch it, compare. Only
  * rows that this does not settle take the slow path, one at a time.
  */
-#include "state/key_table.h"
+#include "state/key_table_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -13,51 +13,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "base/slab.h"
 #include "state/slot_array.h"
-#include "data/value_codec.h"
-
-enum { BUCKET_KEYS = 12, BUCKET_LOAD = 10, BLOCK_ROWS = 64, FIRST_SLOTS = 16, KEYS_MAX = 1024 };
-
-struct bucket {
-    uint8_t tags[BUCKET_KEYS]; /* 0: free */
-    uint32_t passed;
-    uint32_t slots[BUCKET_KEYS];
-};
-_Static_assert(sizeof(struct bucket) == 64, "a bucket is a cache line");
-
-struct key_column {
-    const struct type *type;
-    enum physical physical;
-    bool encoded;     /* nested: values are views of encoded bytes */
-    uint32_t width;
-    uint8_t *values;  /* by slot */
-    uint8_t *nulls;   /* by slot; NULL: no key was NULL yet */
-    uint8_t *scratch; /* normalised or encoded values of one batch; NULL: the batch's own are used */
-};
-/* A key column of the batch at hand, in the table's form. */
-struct key_input {
-    const uint8_t *values;
-    const uint64_t *validity;
-    bool all_null;
-};
-enum key_shape { SHAPE_ANY, SHAPE_INT32, SHAPE_INT64, SHAPE_TWO_INT64, SHAPE_STRING };
-
-struct key_table {
-    struct budget *budget;
-    struct slab heap; /* long strings, encoded values */
-    struct bucket *buckets;
-    uint32_t bucket_count, count, slots, capacity, free_slot; /* bucket_count: a power of two */
-    uint32_t key_count, value_count;
-    enum key_shape shape;
-    uint64_t *hashes; /* by slot; of a free slot: the next free one */
-    uint64_t *live;   /* bits by slot */
-    struct key_column *keys;
-    struct key_input *inputs;
-    uint32_t *value_bytes;
-    uint8_t **values;
-    struct text_builder encoded;
-};
 
 static inline uint8_t tag_of(uint64_t hash)
 {
@@ -90,104 +46,7 @@ static inline uint32_t bucket_matches(const struct bucket *bucket, uint8_t tag)
 #endif
 }
 
-static enum key_shape shape_of(const struct key_column *keys, uint32_t count)
-{
-    if (count == 2 && keys[0].physical == PHYSICAL_INT64 && keys[1].physical == PHYSICAL_INT64) {
-        return SHAPE_TWO_INT64;
-    }
-    if (count != 1) {
-        return SHAPE_ANY;
-    }
-    return keys[0].physical == PHYSICAL_INT64    ? SHAPE_INT64
-           : keys[0].physical == PHYSICAL_INT32  ? SHAPE_INT32
-           : keys[0].physical == PHYSICAL_STRING ? SHAPE_STRING
-                                                 : SHAPE_ANY;
-}
-
-static enum status column_open(struct key_table *table, struct key_column *column, const struct type *type, struct error *err)
-{
-    column->type = type;
-    column->physical = type_physical(type);
-    column->encoded = column->physical == PHYSICAL_SPAN || column->physical == PHYSICAL_ROW;
-    column->width = column->encoded ? (uint32_t)sizeof(struct string_view) : physical_bytes(column->physical);
-    if (column->encoded || column->physical == PHYSICAL_FLOAT || column->physical == PHYSICAL_DOUBLE) {
-        TRY_ALLOC(column->scratch, slot_array_grow(table->budget, NULL, 0, (size_t)CHUNK_ROWS * column->width), err);
-    }
-    return STATUS_OK;
-}
-
-static enum status table_open(struct key_table *table, const struct type *const *key_types, const uint32_t *value_bytes,
-                              struct error *err)
-{
-    TRY_ALLOC(table->keys, calloc(table->key_count + 1, sizeof *table->keys), err);
-    TRY_ALLOC(table->inputs, calloc(table->key_count + 1, sizeof *table->inputs), err);
-    TRY_ALLOC(table->value_bytes, calloc(table->value_count + 1, sizeof *table->value_bytes), err);
-    TRY_ALLOC(table->values, calloc(table->value_count + 1, sizeof *table->values), err);
-    for (uint32_t i = 0; i < table->key_count; i++) {
-        TRY(column_open(table, &table->keys[i], key_types[i], err));
-    }
-    for (uint32_t i = 0; i < table->value_count; i++) {
-        table->value_bytes[i] = value_bytes[i];
-    }
-    table->shape = shape_of(table->keys, table->key_count);
-    table->bucket_count = 1;
-    TRY_ALLOC(table->buckets, slot_array_grow(table->budget, NULL, 0, sizeof(struct bucket)), err);
-    return STATUS_OK;
-}
-
-enum status key_table_create(struct budget *budget, const struct type *const *key_types, uint32_t key_count, const uint32_t *value_bytes,
-                             uint32_t value_count, struct key_table **table, struct error *err)
-{
-    assert(key_count <= KEYS_MAX && value_count <= KEYS_MAX);
-    struct key_table *created;
-    TRY_ALLOC(created, calloc(1, sizeof *created), err);
-    created->budget = budget;
-    created->key_count = key_count;
-    created->value_count = value_count;
-    created->free_slot = SLOT_NONE;
-    slab_open(&created->heap, budget);
-    enum status status = table_open(created, key_types, value_bytes, err);
-    if (status != STATUS_OK) {
-        key_table_destroy(created);
-        return status;
-    }
-    *table = created;
-    return STATUS_OK;
-}
-
-static size_t live_bytes(uint32_t capacity)
-{
-    return ((size_t)capacity + 63) / 64 * sizeof(uint64_t);
-}
-
-void key_table_destroy(struct key_table *table)
-{
-    if (table == NULL) {
-        return;
-    }
-    for (uint32_t i = 0; table->keys != NULL && i < table->key_count; i++) {
-        struct key_column *column = &table->keys[i];
-        slot_array_free(table->budget, column->values, (size_t)table->capacity * column->width);
-        slot_array_free(table->budget, column->nulls, table->capacity);
-        slot_array_free(table->budget, column->scratch, (size_t)CHUNK_ROWS * column->width);
-    }
-    for (uint32_t i = 0; table->values != NULL && i < table->value_count; i++) {
-        slot_array_free(table->budget, table->values[i], (size_t)table->capacity * table->value_bytes[i]);
-    }
-    slot_array_free(table->budget, table->hashes, table->capacity * sizeof(uint64_t));
-    slot_array_free(table->budget, table->live, live_bytes(table->capacity));
-    slot_array_free(table->budget, table->buckets, table->bucket_count * sizeof(struct bucket));
-    slab_close(&table->heap);
-    text_builder_close(&table->encoded);
-    free(table->keys);
-    free(table->inputs);
-    free(table->value_bytes);
-    free(table->values);
-    free(table);
-}
-
-/* Growth. Arrays grow one by one; `capacity` counts only when all have: an array that grew before another failed is made
- * known by growing it again from its true size, so sizes are kept equal by shrinking nothing and charging in advance. */
+/* Growth: the room for all arrays is charged at once, so that they always have the same size. */
 static size_t bytes_per_slot(const struct key_table *table)
 {
     size_t bytes = sizeof(uint64_t);
@@ -200,15 +59,15 @@ static size_t bytes_per_slot(const struct key_table *table)
     return bytes;
 }
 
-static void grow_array(struct key_table *table, void *array, uint32_t width, uint32_t capacity)
+static void grow_array(const struct key_table *table, void *array, uint32_t width, uint32_t capacity)
 {
     void *old;
     memcpy(&old, array, sizeof old);
     if (width == 0) {
         return;
     }
-    void *grown = slot_array_grow(table->budget, old, (size_t)table->capacity * width, (size_t)capacity * width);
-    assert(grown != NULL); /* the room was there a moment ago */
+    void *grown = slot_array_grow_charged(old, (size_t)table->capacity * width, (size_t)capacity * width);
+    assert(grown != NULL); /* the budget is below what the system has */
     memcpy(array, &grown, sizeof grown);
 }
 
@@ -224,11 +83,10 @@ static enum status grow_slots(struct key_table *table, struct error *err)
         return no_room(table, err);
     }
     uint32_t capacity = table->capacity == 0 ? FIRST_SLOTS : table->capacity * 2;
-    size_t extra = bytes_per_slot(table) * (capacity - table->capacity) + live_bytes(capacity);
+    size_t extra = bytes_per_slot(table) * (capacity - table->capacity) + key_table_live_bytes(capacity) - key_table_live_bytes(table->capacity);
     if (!budget_charge(table->budget, extra)) {
         return no_room(table, err);
     }
-    budget_release(table->budget, extra);
     grow_array(table, &table->hashes, sizeof(uint64_t), capacity);
     for (uint32_t i = 0; i < table->key_count; i++) {
         grow_array(table, &table->keys[i].values, table->keys[i].width, capacity);
@@ -239,8 +97,8 @@ static enum status grow_slots(struct key_table *table, struct error *err)
     for (uint32_t i = 0; i < table->value_count; i++) {
         grow_array(table, &table->values[i], table->value_bytes[i], capacity);
     }
-    if (live_bytes(capacity) > live_bytes(table->capacity)) {
-        table->live = slot_array_grow(table->budget, table->live, live_bytes(table->capacity), live_bytes(capacity));
+    if (key_table_live_bytes(capacity) > key_table_live_bytes(table->capacity)) {
+        table->live = slot_array_grow_charged(table->live, key_table_live_bytes(table->capacity), key_table_live_bytes(capacity));
         assert(table->live != NULL);
     }
     table->capacity = capacity;
@@ -289,74 +147,9 @@ static enum status grow_index(struct key_table *table, struct error *err)
     return STATUS_OK;
 }
 
-/* Keys of the batch in the table's form. */
-static void prepare_floats(struct key_column *column, const struct vector *vector, struct selection rows)
-{
-    for (uint32_t k = 0; k < rows.count; k++) {
-        size_t at = (size_t)selection_row(&rows, k) * column->width;
-        value_copy_normal(column->physical, (const uint8_t *)vector->values + at, column->scratch + at);
-    }
-}
-
-static void prepare_encoded(struct text_builder *encoded, struct key_column *column, const struct vector *vector, struct selection rows)
-{
-    struct string_view *views = (struct string_view *)(void *)column->scratch;
-    size_t first = encoded->length;
-    for (uint32_t k = 0; k < rows.count; k++) {
-        uint32_t row = selection_row(&rows, k);
-        size_t start = encoded->length;
-        if (vector_is_valid(vector, row)) {
-            value_encode(vector, row, encoded);
-        }
-        views[row].length = (uint32_t)(encoded->length - start);
-    }
-    assert(!encoded->failed);
-    size_t start = first;
-    for (uint32_t k = 0; k < rows.count; k++) {
-        struct string_view *view = &views[selection_row(&rows, k)];
-        size_t length = view->length;
-        *view = string_view_make(encoded->bytes + start, length); /* the builder may still move: see prepare_inputs */
-        start += length;
-    }
-}
-
-static void prepare_inputs(const struct key_table *table, const struct batch *batch, const uint32_t *keys)
-{
-    struct selection rows = batch_selection(batch);
-    struct text_builder *encoded = (struct text_builder *)(uintptr_t)&table->encoded;
-    const char *before = NULL;
-    text_builder_clear(encoded);
-    /* Again from the start when the bytes moved under earlier columns' views; they have room enough the second time. */
-    do {
-        before = encoded->bytes;
-        text_builder_clear(encoded);
-        for (uint32_t i = 0; i < table->key_count; i++) {
-            struct key_column *column = &table->keys[i];
-            const struct vector *vector = &batch->columns[keys[i]];
-            bool all_null = vector->physical == PHYSICAL_NULL;
-            assert(all_null || vector->physical == column->physical);
-            if (column->encoded && !all_null) {
-                prepare_encoded(encoded, column, vector, rows);
-            } else if (column->scratch != NULL && !all_null) {
-                prepare_floats(column, vector, rows);
-            }
-            table->inputs[i] = (struct key_input){
-                .values = column->scratch != NULL ? column->scratch : vector->values,
-                .validity = vector->validity,
-                .all_null = all_null,
-            };
-        }
-    } while (encoded->bytes != before);
-}
-
-static inline bool input_is_null(const struct key_input *input, uint32_t row)
-{
-    return input->all_null || (input->validity != NULL && ((input->validity[row / 64] >> (row % 64)) & 1) == 0);
-}
-
 static bool column_equal(const struct key_column *column, const struct key_input *input, uint32_t row, uint32_t slot)
 {
-    bool row_null = input_is_null(input, row);
+    bool row_null = key_input_is_null(input, row);
     bool slot_null = column->nulls != NULL && column->nulls[slot] != 0;
     if (row_null || slot_null) {
         return row_null && slot_null;
@@ -478,7 +271,7 @@ static verify_fn *choose_verify(const struct key_table *table)
 void key_table_find(const struct key_table *table, const struct batch *batch, const uint32_t *keys, const uint64_t *hashes, uint32_t *slots)
 {
     struct selection rows = batch_selection(batch);
-    prepare_inputs(table, batch, keys);
+    key_table_prepare(table, batch, keys);
     verify_fn *verify = choose_verify(table);
     for (uint32_t from = 0; from < rows.count; from += BLOCK_ROWS) {
         uint32_t to = from + BLOCK_ROWS < rows.count ? from + BLOCK_ROWS : rows.count;
@@ -519,16 +312,11 @@ static void drop_text(struct key_table *table, struct key_column *column, uint32
     *view = (struct string_view){0};
 }
 
-static bool is_text(const struct key_column *column)
-{
-    return column->encoded || column->physical == PHYSICAL_STRING;
-}
-
 static enum status store_key(struct key_table *table, uint32_t index, uint32_t row, uint32_t slot, struct error *err)
 {
     struct key_column *column = &table->keys[index];
     const struct key_input *input = &table->inputs[index];
-    bool is_null = input_is_null(input, row);
+    bool is_null = key_input_is_null(input, row);
     if (is_null && column->nulls == NULL) {
         column->nulls = slot_array_grow(table->budget, NULL, 0, table->capacity);
         if (column->nulls == NULL) {
@@ -546,7 +334,7 @@ static enum status store_key(struct key_table *table, uint32_t index, uint32_t r
         return STATUS_OK;
     }
     const uint8_t *from = input->values + (size_t)row * column->width;
-    if (is_text(column)) {
+    if (key_column_is_text(column)) {
         return store_text(table, column, from, slot, err);
     }
     memcpy(to, from, column->width);
@@ -576,7 +364,7 @@ static enum status insert_row(struct key_table *table, uint32_t row, uint64_t ha
     for (uint32_t i = 0; i < table->key_count; i++) {
         enum status status = store_key(table, i, row, slot, err);
         for (uint32_t undo = 0; status != STATUS_OK && undo < i; undo++) {
-            if (is_text(&table->keys[undo])) {
+            if (key_column_is_text(&table->keys[undo])) {
                 drop_text(table, &table->keys[undo], slot);
             }
         }
@@ -621,7 +409,7 @@ enum status key_table_find_or_insert(struct key_table *table, const struct batch
 {
     struct selection rows = batch_selection(batch);
     uint64_t fresh[VALIDITY_WORDS] = {0};
-    prepare_inputs(table, batch, keys);
+    key_table_prepare(table, batch, keys);
     for (uint32_t from = 0; from < rows.count; from += BLOCK_ROWS) {
         uint32_t to = from + BLOCK_ROWS < rows.count ? from + BLOCK_ROWS : rows.count;
         find_candidates(table, rows, from, to, hashes, slots);
@@ -672,7 +460,7 @@ void key_table_remove(struct key_table *table, uint32_t slot)
     assert(key_table_has(table, slot));
     index_remove(table, table->hashes[slot], slot);
     for (uint32_t i = 0; i < table->key_count; i++) {
-        if (is_text(&table->keys[i])) {
+        if (key_column_is_text(&table->keys[i])) {
             drop_text(table, &table->keys[i], slot);
         }
     }
@@ -700,96 +488,4 @@ bool key_table_has(const struct key_table *table, uint32_t slot)
 size_t key_table_bytes(const struct key_table *table)
 {
     return bytes_per_slot(table) * table->capacity + (size_t)table->bucket_count * sizeof(struct bucket) + table->heap.bytes;
-}
-
-static void gather_fixed(const struct key_column *column, const uint32_t *slots, uint32_t count, struct vector *result)
-{
-    enum { AHEAD = 16 };
-    for (uint32_t k = 0; k < count; k++) {
-        if (k + AHEAD < count) {
-            __builtin_prefetch(column->values + (size_t)slots[k + AHEAD] * column->width);
-        }
-        const uint8_t *from = column->values + (size_t)slots[k] * column->width;
-        switch (column->width) {
-        case 8: memcpy((uint8_t *)result->values + (size_t)k * 8, from, 8); break;
-        case 4: memcpy((uint8_t *)result->values + (size_t)k * 4, from, 4); break;
-        default: memcpy((uint8_t *)result->values + (size_t)k * column->width, from, column->width);
-        }
-    }
-}
-
-static enum status gather_texts(struct key_table *table, const struct key_column *column, const uint32_t *slots, uint32_t count,
-                                struct vector *result, struct error *err)
-{
-    const struct string_view *views = (const struct string_view *)(const void *)column->values;
-    size_t total = 0;
-    for (uint32_t k = 0; k < count; k++) {
-        struct string_view view = views[slots[k]];
-        vector_strings(result)[k] = view;
-        total += view.length > STRING_INLINE_BYTES ? view.length : 0;
-    }
-    if (total == 0) {
-        return STATUS_OK;
-    }
-    TRY(buffer_create(table->budget, total, &result->heaps[0], err));
-    result->heap_count = 1;
-    char *heap = (char *)buffer_bytes_mutable(result->heaps[0]);
-    for (uint32_t k = 0; k < count; k++) {
-        struct string_view *view = &vector_strings(result)[k];
-        if (view->length > STRING_INLINE_BYTES) {
-            memcpy(heap, view->bytes, view->length);
-            view->bytes = heap;
-            heap += view->length;
-        }
-    }
-    return STATUS_OK;
-}
-
-static enum status gather_encoded(struct key_table *table, const struct key_column *column, const uint32_t *slots, uint32_t count,
-                                  struct vector *result, struct error *err)
-{
-    const uint8_t **cursors;
-    TRY_ALLOC(cursors, malloc((count + 1) * sizeof *cursors), err);
-    for (uint32_t k = 0; k < count; k++) {
-        const struct string_view *view = (const struct string_view *)(const void *)column->values + slots[k];
-        cursors[k] = view->length == 0 ? NULL : (const uint8_t *)string_view_bytes(view);
-    }
-    enum status status = value_decode_column(table->budget, column->type, cursors, count, result, err);
-    free(cursors);
-    return status;
-}
-
-static enum status gather_plain(struct key_table *table, const struct key_column *column, const uint32_t *slots, uint32_t count,
-                                struct vector *result, struct error *err)
-{
-    if (column->physical == PHYSICAL_STRING) {
-        TRY(gather_texts(table, column, slots, count, result, err));
-    } else if (column->width > 0) {
-        gather_fixed(column, slots, count, result);
-    }
-    if (column->nulls == NULL) {
-        return STATUS_OK;
-    }
-    TRY(vector_need_validity(table->budget, result, count, err));
-    for (uint32_t k = 0; k < count; k++) {
-        if (column->nulls[slots[k]] != 0) {
-            vector_set_null(result, k);
-        }
-    }
-    return STATUS_OK;
-}
-
-enum status key_table_gather(struct key_table *table, uint32_t key, const uint32_t *slots, uint32_t count, struct vector *result,
-                             struct error *err)
-{
-    const struct key_column *column = &table->keys[key];
-    if (column->encoded) {
-        return gather_encoded(table, column, slots, count, result, err);
-    }
-    TRY(vector_create(table->budget, column->type, count, result, err));
-    enum status status = gather_plain(table, column, slots, count, result, err);
-    if (status != STATUS_OK) {
-        vector_release(result);
-    }
-    return status;
 }

@@ -19,7 +19,7 @@ static size_t round_up(size_t bytes)
 }
 
 /* Old memory is moved (mapped to mapped) or copied. */
-static void *allocate_grown(void *old, size_t old_bytes, size_t bytes)
+void *slot_array_grow_charged(void *old, size_t old_bytes, size_t bytes)
 {
     if (bytes >= MAPPED_FROM) {
         void *memory = NULL;
@@ -52,7 +52,7 @@ void *slot_array_grow(struct budget *budget, void *old, size_t old_bytes, size_t
     if (!budget_charge(budget, bytes - old_bytes)) {
         return NULL;
     }
-    void *memory = allocate_grown(old, old_bytes, bytes);
+    void *memory = slot_array_grow_charged(old, old_bytes, bytes);
     if (memory == NULL) {
         budget_release(budget, bytes - old_bytes);
     }

@@ -15,6 +15,8 @@
 
 /* bytes > old_bytes. */
 void *slot_array_grow(struct budget *budget, void *old, size_t old_bytes, size_t bytes);
+/* The same for a caller that has charged `bytes - old_bytes` itself; NULL only when the system has no memory. */
+void *slot_array_grow_charged(void *old, size_t old_bytes, size_t bytes);
 void slot_array_free(struct budget *budget, void *array, size_t bytes);
 
 #endif

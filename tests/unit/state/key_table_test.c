@@ -7,6 +7,53 @@
 enum { MODEL_KEYS = 3000 };
 static const uint32_t key_order[] = {0, 1, 2, 3};
 
+static void compare_gathered(struct key_table *table, const struct batch *batch, const uint32_t *slots, uint32_t key_count)
+{
+    struct error err;
+    for (uint32_t c = 0; c < key_count; c++) {
+        static uint32_t found[CHUNK_ROWS];
+        static uint32_t row_of[CHUNK_ROWS];
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < batch->count; i++) {
+            found[count] = slots[i];
+            row_of[count] = i;
+            count += slots[i] != SLOT_NONE;
+        }
+        if (count == 0) {
+            continue;
+        }
+        struct vector gathered;
+        require(key_table_gather(table, c, found, count, &gathered, &err), &err);
+        for (uint32_t i = 0; i < count; i++) {
+            assert_true(vector_rows_equal(&gathered, i, &batch->columns[c], row_of[i]));
+        }
+        vector_release(&gathered);
+    }
+}
+
+/* Every row adds one to its key's count; the number of new keys. */
+static uint32_t count_rows(struct key_table *table, const uint32_t *number, const uint32_t *slots, uint32_t *slot_of, int64_t *count_of,
+                           uint32_t rows)
+{
+    uint32_t fresh = 0;
+    for (uint32_t i = 0; i < rows; i++) {
+        int64_t *counts = key_table_values(table, 0);
+        uint8_t *wide = (uint8_t *)key_table_values(table, 1) + slots[i] * 24u;
+        if (slot_of[number[i]] == SLOT_NONE) {
+            assert_int_equal(counts[slots[i]], 0);
+            assert_int_equal(wide[23], 0);
+            slot_of[number[i]] = slots[i];
+            fresh++;
+        }
+        assert_int_equal(slot_of[number[i]], slots[i]);
+        assert_int_equal(counts[slots[i]], count_of[number[i]]);
+        counts[slots[i]]++;
+        wide[23] = 1;
+        count_of[number[i]]++;
+    }
+    return fresh;
+}
+
 /* Random inserts, lookups and removals of one or two key columns, compared with an array indexed by the key's number. */
 static void compare_with_model(const struct type *const *types, uint32_t key_count, bool collide, bool nulls)
 {
@@ -50,21 +97,7 @@ static void compare_with_model(const struct type *const *types, uint32_t key_cou
             }
         }
         require(key_table_find_or_insert(table, &batch, key_order, hashes, slots, &err), &err);
-        for (uint32_t i = 0; i < rows; i++) {
-            int64_t *counts = key_table_values(table, 0);
-            uint8_t *wide = (uint8_t *)key_table_values(table, 1) + slots[i] * 24u;
-            if (slot_of[number[i]] == SLOT_NONE) {
-                assert_int_equal(counts[slots[i]], 0);
-                assert_int_equal(wide[23], 0);
-                slot_of[number[i]] = slots[i];
-                live++;
-            }
-            assert_int_equal(slot_of[number[i]], slots[i]);
-            assert_int_equal(counts[slots[i]], count_of[number[i]]);
-            counts[slots[i]]++;
-            wide[23] = 1;
-            count_of[number[i]]++;
-        }
+        live += count_rows(table, number, slots, slot_of, count_of, rows);
         assert_int_equal(key_table_count(table), live);
         for (uint32_t i = 0; i < rows; i += 3) {
             if (slot_of[number[i]] != SLOT_NONE && next_random(&seed) % 2 == 0) {
@@ -79,25 +112,7 @@ static void compare_with_model(const struct type *const *types, uint32_t key_cou
         for (uint32_t i = 0; i < rows; i++) {
             assert_int_equal(slots[i], slot_of[number[i]]);
         }
-        for (uint32_t c = 0; c < key_count; c++) {
-            static uint32_t found[CHUNK_ROWS];
-            static uint32_t row_of[CHUNK_ROWS];
-            uint32_t count = 0;
-            for (uint32_t i = 0; i < rows; i++) {
-                found[count] = slots[i];
-                row_of[count] = i;
-                count += slots[i] != SLOT_NONE;
-            }
-            if (count == 0) {
-                continue;
-            }
-            struct vector gathered;
-            require(key_table_gather(table, c, found, count, &gathered, &err), &err);
-            for (uint32_t i = 0; i < count; i++) {
-                assert_true(vector_rows_equal(&gathered, i, &batch.columns[c], row_of[i]));
-            }
-            vector_release(&gathered);
-        }
+        compare_gathered(table, &batch, slots, key_count);
         batch_release(&batch);
     }
     key_table_destroy(table);
