@@ -181,6 +181,16 @@ static enum status group_schema(struct planner *planner, const struct aggregate_
     return STATUS_OK;
 }
 
+static bool has_empty_set(const struct aggregate_relation *aggregate)
+{
+    for (uint32_t i = 0; aggregate->sets != NULL && i < aggregate->set_count; i++) {
+        if (aggregate->sets[i] == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum status plan_aggregate(struct planner *planner, struct relation *relation, struct plan_node **node, struct error *err)
 {
     TRY(plan_window_aggregate(planner, relation, node, err));
@@ -197,8 +207,12 @@ enum status plan_aggregate(struct planner *planner, struct relation *relation, s
     TRY(plan_distribute(planner, parts.input, parts.keys, key_count, &input, err));
     TRY(group_schema(planner, &parts, &schema, err));
     TRY(plan_add(planner, PLAN_GROUP_AGGREGATE, &input, 1, schema, &group, err));
-    group->group_aggregate = (struct group_aggregate_spec){
-        plan_input(input), parts.keys, key_count, parts.calls, parts.call_count, key_count == 0};
+    group->group_aggregate = (struct group_aggregate_spec){.input = plan_input(input),
+                                                           .keys = parts.keys,
+                                                           .key_count = key_count,
+                                                           .calls = parts.calls,
+                                                           .call_count = parts.call_count,
+                                                           .emit_empty_row = key_count == 0 || has_empty_set(&relation->aggregate)};
     TRY(aggregate_properties(planner, input, parts.keys, key_count, parts.call_count > 0 || input->properties.changes, group, err));
     return aggregate_reorder(planner, relation, &parts, group, node, err);
 }

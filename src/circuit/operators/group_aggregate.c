@@ -433,11 +433,17 @@ static enum status add_permanent_group(struct group_aggregate *self, struct erro
             vector_set_null(key, 0);
         }
     }
-    if (status == STATUS_OK) {
+    bool owns = status == STATUS_OK;
+    if (owns) {
+        const struct circuit *circuit = self->node.circuit;
         batch_hash(&batch, spec->keys, spec->key_count, self->hashes);
+        owns = !spec->empty_row_by_hash ||
+               circuit_worker_of(self->hashes[0], circuit->worker_count, circuit->settings.max_parallelism) == circuit->worker;
+    }
+    if (owns) {
         status = key_table_find_or_insert(self->table, &batch, spec->keys, self->hashes, self->slots, err);
     }
-    if (status == STATUS_OK) {
+    if (owns && status == STATUS_OK) {
         record_at(self, self->slots[0])->flags = FLAG_PERMANENT | FLAG_DIRTY;
         status = slot_list_add(self, &self->fresh, self->slots[0], err);
     }

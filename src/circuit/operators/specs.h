@@ -102,7 +102,8 @@ struct group_aggregate_spec {
     uint32_t key_count;
     const struct aggregate_spec_call *calls;
     uint32_t call_count;
-    bool emit_empty_row; /* this worker owns the row of a global aggregate */
+    bool emit_empty_row; /* this worker owns the row that stands without input: of no keys, or of the empty grouping set */
+    bool empty_row_by_hash; /* it owns it only if the row's key comes to it by its hash (below an exchange) */
 };
 enum status group_aggregate_create(struct circuit *circuit, const struct group_aggregate_spec *spec, struct node *input, struct node **node,
                                    struct error *err);
