@@ -17,6 +17,8 @@ static const struct function_table *const tables[] = {
     &like_functions,
     &logic_functions,
     &map_functions,
+    &math_functions,
+    &math_round_functions,
     &nested_functions,
     &regexp_functions,
     &string_case_functions,

@@ -23,6 +23,8 @@ extern const struct function_table json_variant_functions;
 extern const struct function_table like_functions;
 extern const struct function_table logic_functions;
 extern const struct function_table map_functions;
+extern const struct function_table math_functions;
+extern const struct function_table math_round_functions;
 extern const struct function_table nested_functions;
 extern const struct function_table regexp_functions;
 extern const struct function_table string_case_functions;
