@@ -43,12 +43,17 @@ static void json_decoder_close(struct decoder *decoder)
     free(self->copy);
 }
 
-/* [ object, ... ]: rows are appended until the batch is full. */
+/* [ object, ... ]: rows are appended until the batch is full. A broken array gives no row; before an element that does not convert
+ * the rows stay: so the answer does not depend on where a batch ended. */
 static enum record_end read_rows(struct json_decoder *self, const char **position, struct batch *batch, uint32_t row_limit)
 {
     struct json_reader *reader = &self->reader;
     const char *p = json_skip_blanks(*position + 1), *why;
     uint32_t element = 0;
+    if (self->resume == 0 && json_skip_value(*position, &why) == NULL) {
+        json_fail(reader, NULL, why, *position);
+        return RECORD_BAD;
+    }
     for (; *p != ']' || element > 0; element++) {
         if (element < self->resume || (*p == 'n' && memcmp(p, "null", 4) == 0)) {
             const char *start = p;
@@ -213,7 +218,6 @@ static enum status decode_records(struct json_decoder *self, struct decode_input
             json_reader_set_block(&self->reader, NULL);
             in_place = false;
         }
-        uint32_t before = batch->count;
         const char *after = place.readable;
         enum record_end end = read_record(self, &after, batch, target->row_limit);
         if (end == RECORD_FULL) {
@@ -222,7 +226,6 @@ static enum status decode_records(struct json_decoder *self, struct decode_input
         end_line(&place, end == RECORD_BAD ? place.readable : after);
         self->resume = 0;
         if (end == RECORD_BAD) {
-            batch->count = before;
             TRY(report(self, target, input, place.start, place.length, line, err));
         }
         p = place.next;

@@ -118,12 +118,12 @@ static const char *read_integer(struct json_reader *reader, struct json_node *no
     bool negative = *p == '-';
     p += negative;
     const char *digits = p;
-    int64_t value = 0;
+    uint64_t magnitude = 0;
     while ((unsigned char)(*p - '0') < 10 && p < digits + 19) {
-        value = value * 10 + (*p++ - '0');
+        magnitude = magnitude * 10 + (uint64_t)(*p++ - '0');
     }
     bool plain = p > digits && p < digits + 19 && *p != '.' && (*p | 0x20) != 'e' && (*digits != '0' || p == digits + 1);
-    value = negative ? -value : value;
+    int64_t value = negative ? (int64_t)-magnitude : (int64_t)magnitude;
     if (UNLIKELY(!plain || value < node->min || value > node->max)) {
         return json_convert_value(reader, node, start, row);
     }
