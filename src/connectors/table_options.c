@@ -84,7 +84,7 @@ struct option_group {
     const struct option_def *defs;
     size_t count;
 };
-enum { GROUPS_MAX = 4, CANDIDATES_MAX = 128, CANDIDATE_BYTES = 64 };
+enum { GROUPS_MAX = 4, CANDIDATES_MAX = 128, CANDIDATE_BYTES = 64, LIST_BYTES_MAX = 500 };
 
 static bool groups_have(const struct option_group *groups, uint32_t group_count, const char *key)
 {
@@ -108,7 +108,9 @@ static enum status refuse_key(const struct option_group *groups, uint32_t group_
         for (size_t i = 0; i < groups[g].count && count < CANDIDATES_MAX; i++) {
             snprintf(names[count], CANDIDATE_BYTES, "%s%s", groups[g].prefix, groups[g].defs[i].name);
             candidates[count] = names[count];
-            text_append_format(&list, "%s'%s'", count == 0 ? "" : ", ", names[count]);
+            if (list.length < LIST_BYTES_MAX) { /* room for the layers above to say where */
+                text_append_format(&list, "%s'%s'", count == 0 ? "" : ", ", names[count]);
+            }
             count++;
         }
     }
