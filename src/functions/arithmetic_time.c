@@ -6,6 +6,7 @@
 
 #include "data/calendar.h"
 #include "functions/program.h"
+#include "functions/tables.h"
 
 enum { MS_PER_DAY = 86400000, NS_PER_US = 1000 };
 
@@ -184,3 +185,51 @@ enum status arithmetic_bind_time(struct function_binding *binding, enum arithmet
         return function_refuse(binding, err);
     }
 }
+
+/* Complete months between, as an interval. */
+static enum status bind_months_between(struct function_binding *binding, struct error *err)
+{
+    const struct expression *args[] = {NULL, binding->args[2], binding->args[1]}, *months;
+    TRY_ALLOC(args[0], expression_string(binding->arena, TEXT("MONTH")), err);
+    TRY(function_call_named(binding->arena, binding->evaluation, "TIMESTAMPDIFF", args, 3, &months, err));
+    TRY_ALLOC(binding->rewritten, expression_cast(binding->arena, months, &type_interval_month, false), err);
+    return STATUS_OK;
+}
+
+static enum status bind_time_between(struct function_binding *binding, struct error *err)
+{
+    const struct type *common = type_common(binding->arena, binding->args[1]->type, binding->args[2]->type), *instant;
+    if (common == NULL || (common->kind != TYPE_DATE && !type_is_timestamp(common))) {
+        return function_refuse(binding, err);
+    }
+    enum type_kind kind = common->kind == TYPE_DATE ? TYPE_TIMESTAMP : common->kind;
+    TRY_ALLOC(instant, type_make(binding->arena, kind, 6, 0, true), err);
+    binding->args++;
+    binding->arg_count--;
+    for (uint32_t i = 0; i < 2; i++) {
+        TRY_ALLOC(binding->args[i], expression_cast(binding->arena, binding->args[i], instant, false), err);
+    }
+    return bind_kernel(binding, arithmetic_kernel(ARITHMETIC_SUBTRACT, PHYSICAL_INT64), FUNCTION_TOTAL, &type_interval_day, err);
+}
+
+static enum status bind_datetime_minus(struct function_binding *binding, struct error *err)
+{
+    struct text unit;
+    for (uint32_t i = 1; i < 3; i++) {
+        const struct type *type = binding->args[i]->type;
+        if (type->kind != TYPE_DATE && !type_is_timestamp(type)) {
+            return function_refuse(binding, err);
+        }
+    }
+    if (!expression_constant_text(binding->args[0], &unit)) {
+        return function_refuse(binding, err);
+    }
+    bool months = text_equal(unit, TEXT("YEAR")) || text_equal(unit, TEXT("MONTH"));
+    return months ? bind_months_between(binding, err) : bind_time_between(binding, err);
+}
+
+static const struct function functions[] = {
+    {"DATETIME_MINUS", "time", "(time - time) unit", "The interval between two dates or timestamps: complete months for YEAR and MONTH, else exact.",
+     "(DATE '2020-02-01' - DATE '2020-01-01') DAY = INTERVAL '31' DAY", 3, 3, bind_datetime_minus},
+};
+const struct function_table arithmetic_time_functions = {functions, ARRAY_LENGTH(functions)};

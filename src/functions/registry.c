@@ -7,6 +7,7 @@
 /* The one list of tables. */
 static const struct function_table *const tables[] = {
     &arithmetic_functions,
+    &arithmetic_time_functions,
     &array_functions,
     &comparison_functions,
     &conditional_functions,

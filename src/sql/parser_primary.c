@@ -90,6 +90,37 @@ static enum status case_expression(struct parser *parser, const struct ast_expre
 }
 
 /* At '('. A query is a scalar subquery; a list is a row. */
+/* (a - b) unit [TO unit]: the interval between two times. */
+static enum status time_difference(struct parser *parser, const struct ast_expression *minus, const struct ast_expression **expression)
+{
+    struct ast_expression *node;
+    const char *to;
+    int32_t precision, scale;
+    TRY(parser_allocate(parser, sizeof *node, &node));
+    *node = *minus;
+    node->kind = AST_CALL;
+    node->op = NULL;
+    node->function = "DATETIME_MINUS";
+    TRY(parser_interval_qualifier(parser, &node->unit_from, &to, &precision, &scale));
+    parser_end_position(parser, &node->at);
+    *expression = node;
+    return STATUS_OK;
+}
+
+static bool is_time_difference(struct parser *parser, const struct ast_expression *item)
+{
+    static const char *const units[] = {"YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND"};
+    if (item->kind != AST_OPERATOR || item->arg_count != 2 || strcmp(item->op, "-") != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < ARRAY_LENGTH(units); i++) {
+        if (parser_sees(parser, 0, units[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum status parentheses(struct parser *parser, const struct ast_expression **expression)
 {
     struct ast_expression *node;
@@ -116,6 +147,9 @@ static enum status parentheses(struct parser *parser, const struct ast_expressio
         TRY(parser_add(parser, &items, &item, sizeof item));
     } while (parser_accept(parser, ","));
     TRY(parser_expect(parser, ")"));
+    if (items.count == 1 && is_time_difference(parser, item)) {
+        return time_difference(parser, item, expression);
+    }
     if (items.count == 1 && item->kind != AST_COLUMN) {
         *expression = item;
         return STATUS_OK;
