@@ -17,7 +17,9 @@ struct model_row {
 struct model_group {
     int64_t start, end, key, count, sum, maximum;
     bool closed;
+    uint32_t id;
 };
+static uint32_t group_of_row[ROWS]; /* id of a row's session; 0: late or without a time */
 static struct model_row rows[ROWS];
 static struct model_group groups[GROUPS_MAX];
 static uint32_t group_count;
@@ -48,7 +50,7 @@ static void add_to_group(int64_t start, int64_t end, const struct model_row *row
     }
     if (at == group_count) {
         assert_true(group_count < GROUPS_MAX);
-        groups[group_count++] = (struct model_group){start, end, row->key, 0, 0, INT64_MIN, false};
+        groups[group_count++] = (struct model_group){start, end, row->key, 0, 0, INT64_MIN, false, 0};
     }
     groups[at].count++;
     groups[at].sum += row->value;
@@ -89,12 +91,13 @@ static void model_sessions(int64_t gap)
 {
     group_count = 0;
     late = 0;
+    memset(group_of_row, 0, sizeof group_of_row);
     for (uint32_t i = 0; i < ROWS; i++) {
         const struct model_row *row = &rows[i];
         if (row->time == NULL_VALUE) {
             continue;
         }
-        struct model_group merged = {row->time, row->time + gap, row->key, 1, row->value, row->value, false};
+        struct model_group merged = {row->time, row->time + gap, row->key, 1, row->value, row->value, false, i + 1};
         for (uint32_t g = 0; g < group_count; g++) {
             groups[g].closed = groups[g].closed || groups[g].end - 1000 <= row->watermark;
         }
@@ -110,12 +113,16 @@ static void model_sessions(int64_t gap)
             merged.count += group->count;
             merged.sum += group->sum;
             merged.maximum = group->maximum > merged.maximum ? group->maximum : merged.maximum;
+            for (uint32_t r = 0; r < i; r++) {
+                group_of_row[r] = group_of_row[r] == group->id ? merged.id : group_of_row[r];
+            }
             *group = groups[--group_count];
             g--;
         }
         if (!joined && merged.end - 1000 <= row->watermark) {
             late++;
         } else {
+            group_of_row[i] = merged.id;
             groups[group_count++] = merged;
         }
     }
@@ -264,10 +271,139 @@ static void hop_that_subtracts_panes_equals_windows_computed_row_by_row(void **s
     }
 }
 
+static char *captured_text(struct capture *capture)
+{
+    struct harness holder = {.capture = capture};
+    char *result = harness_rows(&holder);
+    capture_close(&capture->node);
+    return result;
+}
+
+/* What the table function should give: each row with its session. */
+static char *model_session_rows(void)
+{
+    struct capture capture = {0};
+    struct text_builder text = {0};
+    for (uint32_t i = 0; i < ROWS; i++) {
+        for (uint32_t g = 0; g < group_count && group_of_row[i] != 0; g++) {
+            if (groups[g].id != group_of_row[i]) {
+                continue;
+            }
+            text_builder_clear(&text);
+            timestamp_append_text(rows[i].time, 3, &text);
+            text_append_format(&text, "|%lld|%lld|", (long long)rows[i].key, (long long)rows[i].value);
+            timestamp_append_text(groups[g].start, 3, &text);
+            text_append_char(&text, '|');
+            timestamp_append_text(groups[g].end, 3, &text);
+            text_append_char(&text, '|');
+            timestamp_append_text(groups[g].end - 1000, 3, &text);
+            capture_add(&capture, text.bytes, 1);
+        }
+    }
+    text_builder_close(&text);
+    return captured_text(&capture);
+}
+
+static void session_table_function_gives_each_row_its_session(void **state)
+{
+    (void)state;
+    static const uint32_t keys[] = {1};
+    static const struct column with_windows[] = {{"t", &type_timestamp3, TIME_NONE},     {"k", &type_int, TIME_NONE},
+                                                 {"v", &type_bigint, TIME_NONE},         {"start", &type_timestamp3, TIME_NONE},
+                                                 {"end", &type_timestamp3, TIME_NONE},   {"time", &type_timestamp3, TIME_NONE}};
+    static const struct schema rows_output = {6, with_windows};
+    for (uint64_t seed = 1; seed < 8; seed++) {
+        uint64_t random = seed;
+        struct harness harness;
+        struct error err;
+        struct node *node;
+        const struct session_window_spec spec = {
+            .rows = true,
+            .base = {.input = {.schema = &schema}, .window = {.kind = WINDOW_SESSION, .size_us = 4 * SECOND, .partition_count = 1},
+                     .keys = keys, .key_count = 1, .output = &rows_output},
+        };
+        make_rows(&random, seed % 2 == 0 ? 4000 : 30000);
+        model_sessions(4 * SECOND);
+        harness_open(&harness);
+        require(session_window_create(harness.circuit, &spec, harness.feed, &node, &err), &err);
+        harness_capture(&harness, node);
+        run_ticks(&harness, &random);
+        char *found = harness_rows(&harness), *wanted = model_session_rows();
+        assert_true(strlen(wanted) > 1000);
+        assert_rows_equal(found, wanted);
+        free(found);
+        free(wanted);
+        harness_close(&harness);
+    }
+}
+
+static void model_window_rows(const struct window_spec *window, struct capture *wanted_rows)
+{
+    struct text_builder text = {0};
+    for (uint32_t i = 0; i < ROWS; i++) {
+        int64_t every = window->kind == WINDOW_HOP ? window->slide_us : window->size_us;
+        int64_t step = window->kind == WINDOW_CUMULATE ? window->slide_us : window->size_us;
+        for (int64_t start = -3000 * SECOND + window->offset_us; rows[i].time != NULL_VALUE && start < 3000 * SECOND; start += SECOND) {
+            for (int64_t end = start + step; ((start - window->offset_us) % every) == 0 && end <= start + window->size_us; end += step) {
+                if (rows[i].time < start || rows[i].time >= end) {
+                    continue;
+                }
+                text_builder_clear(&text);
+                timestamp_append_text(rows[i].time, 3, &text);
+                text_append_format(&text, "|%lld|%lld|", (long long)rows[i].key, (long long)rows[i].value);
+                timestamp_append_text(start, 3, &text);
+                text_append_char(&text, '|');
+                timestamp_append_text(end, 3, &text);
+                text_append_char(&text, '|');
+                timestamp_append_text(end - 1000, 3, &text);
+                capture_add(wanted_rows, text.bytes, 1);
+            }
+        }
+    }
+    text_builder_close(&text);
+}
+
+/* The table functions of fixed windows keep late rows. */
+static void window_columns_give_each_row_all_its_windows(void **state)
+{
+    (void)state;
+    static const struct column with_windows[] = {{"t", &type_timestamp3, TIME_NONE},     {"k", &type_int, TIME_NONE},
+                                                 {"v", &type_bigint, TIME_NONE},         {"start", &type_timestamp3, TIME_NONE},
+                                                 {"end", &type_timestamp3, TIME_NONE},   {"time", &type_timestamp3, TIME_NONE}};
+    static const struct schema rows_output = {6, with_windows};
+    static const struct window_spec windows[] = {
+        {.kind = WINDOW_TUMBLE, .size_us = 10 * SECOND, .offset_us = -3 * SECOND},
+        {.kind = WINDOW_HOP, .size_us = 20 * SECOND, .slide_us = 5 * SECOND},
+        {.kind = WINDOW_CUMULATE, .size_us = 12 * SECOND, .slide_us = 4 * SECOND},
+    };
+    for (uint32_t w = 0; w < ARRAY_LENGTH(windows); w++) {
+        uint64_t random = 5;
+        struct harness harness;
+        struct error err;
+        struct node *node;
+        struct capture wanted_rows = {0};
+        const struct window_columns_spec spec = {.input = {.schema = &schema}, .window = windows[w], .output = &rows_output};
+        make_rows(&random, 30000);
+        model_window_rows(&windows[w], &wanted_rows);
+        harness_open(&harness);
+        require(window_columns_create(harness.circuit, &spec, harness.feed, &node, &err), &err);
+        harness_capture(&harness, node);
+        run_ticks(&harness, &random);
+        char *found = harness_rows(&harness), *wanted = captured_text(&wanted_rows);
+        assert_true(strlen(wanted) > 1000);
+        assert_rows_equal(found, wanted);
+        free(found);
+        free(wanted);
+        harness_close(&harness);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_equal_those_computed_row_by_row),
+        cmocka_unit_test(session_table_function_gives_each_row_its_session),
+        cmocka_unit_test(window_columns_give_each_row_all_its_windows),
         cmocka_unit_test(hop_that_subtracts_panes_equals_windows_computed_row_by_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
