@@ -25,6 +25,10 @@ bool expression_has_subquery(const struct expression *expression);
 bool relation_has_outer(const struct relation *relation);
 /* *done false: an outer column is read where it cannot be taken out. */
 enum status subquery_pull(struct rewrite *rewrite, struct relation *query, struct pulled *pulled, bool *done, struct error *err);
+/* The same for an aggregate; `joined_back`: the caller gives rows without a match the aggregate's value over no rows, so one without keys may
+ * get some. */
+enum status subquery_pull_aggregate(struct rewrite *rewrite, struct relation *query, bool joined_back, struct pulled *pulled, bool *done,
+                                    struct error *err);
 /* `columns`: of X, those that Q reads. The result has one column per entry of `columns`, then Q's. */
 enum status subquery_depend(struct rewrite *rewrite, struct relation *query, struct relation *outer, const uint32_t *columns, uint32_t count,
                             struct relation **result, struct error *err);

@@ -200,25 +200,9 @@ static enum status attach_keyed_aggregate(struct rewrite *rewrite, struct relati
     if (!is_global(global)) {
         return STATUS_OK;
     }
-    /* As if grouped by a constant: the pull then makes the conditions' inner sides keys. */
-    struct relation *input = global->inputs[0], *keyed, *grouped;
-    uint32_t below = input->schema.count, *key, calls = global->aggregate.call_count;
-    const struct expression **expressions;
-    struct column *columns;
-    TRY_ALLOC(expressions, arena_alloc(arena, (below + 1) * sizeof *expressions), err);
-    TRY_ALLOC(columns, arena_alloc(arena, (below + 1) * sizeof *columns), err);
-    TRY_ALLOC(key, arena_alloc(arena, sizeof *key), err);
-    for (uint32_t i = 0; i < below; i++) {
-        columns[i] = input->schema.columns[i];
-        TRY_ALLOC(expressions[i], relation_column(arena, input, i), err);
-    }
-    columns[below] = (struct column){"one", &type_int_not_null, TIME_NONE};
-    TRY_ALLOC(expressions[below], expression_int32(arena, 1), err);
-    *key = below;
-    TRY_ALLOC(keyed, relation_project(arena, input, below + 1, expressions, columns), err);
-    TRY_ALLOC(grouped, relation_aggregate(arena, keyed, key, 1, global->aggregate.calls, calls), err);
+    uint32_t calls = global->aggregate.call_count;
     struct pulled pulled;
-    TRY(subquery_pull(rewrite, grouped, &pulled, done, err));
+    TRY(subquery_pull_aggregate(rewrite, (struct relation *)global, true, &pulled, done, err));
     *done = *done && pulled.conditions.count > 0;
     if (!*done) {
         return STATUS_OK;
@@ -234,7 +218,7 @@ static enum status attach_keyed_aggregate(struct rewrite *rewrite, struct relati
     const struct expression **values;
     TRY_ALLOC(values, arena_alloc(arena, (calls + 1) * sizeof *values), err);
     for (uint32_t i = 0; i < calls; i++) {
-        TRY_ALLOC(values[i], relation_column(arena, *relation, shift + 1 + i), err);
+        TRY_ALLOC(values[i], relation_column(arena, *relation, shift + i), err);
         TRY(aggregate_or_empty(rewrite, &global->aggregate.calls[i], values[i], &values[i], err));
     }
     /* The projections above the aggregate, innermost first. */

@@ -239,7 +239,8 @@ static enum status keys_of_conditions(struct rewrite *rewrite, struct pulled *pu
     return STATUS_OK;
 }
 
-static enum status pull_aggregate(struct rewrite *rewrite, struct relation *query, struct pulled *pulled, bool *done, struct error *err)
+enum status subquery_pull_aggregate(struct rewrite *rewrite, struct relation *query, bool joined_back, struct pulled *pulled, bool *done,
+                                    struct error *err)
 {
     const struct aggregate_relation *aggregate = &query->aggregate;
     const struct expression *outer;
@@ -249,7 +250,7 @@ static enum status pull_aggregate(struct rewrite *rewrite, struct relation *quer
     }
     TRY(subquery_pull(rewrite, query->inputs[0], pulled, done, err));
     uint32_t count = pulled->conditions.count, keys = aggregate->key_count, calls = aggregate->call_count;
-    *done = *done && (count == 0 || keys > 0);
+    *done = *done && (count == 0 || keys > 0 || joined_back);
     for (uint32_t i = 0; *done && i < count; i++) {
         *done = equality_key(pulled->conditions.items[i], &outer) != NULL;
     }
@@ -287,7 +288,7 @@ enum status subquery_pull(struct rewrite *rewrite, struct relation *query, struc
     case RELATION_JOIN:
         return pull_join(rewrite, query, pulled, done, err);
     case RELATION_AGGREGATE:
-        return pull_aggregate(rewrite, query, pulled, done, err);
+        return subquery_pull_aggregate(rewrite, query, false, pulled, done, err);
     case RELATION_SORT:
         if (query->sort.fetch < 0 && query->sort.offset == 0) {
             return subquery_pull(rewrite, query->inputs[0], pulled, done, err);
