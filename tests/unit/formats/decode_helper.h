@@ -33,7 +33,7 @@ struct decode_result {
     uint64_t dropped;
 };
 
-static bool helper_fail(void *owner, const struct decode_failure *failure, struct error *err)
+static inline bool helper_fail(void *owner, const struct decode_failure *failure, struct error *err)
 {
     (void)err;
     struct decode_result *result = owner;
@@ -41,7 +41,7 @@ static bool helper_fail(void *owner, const struct decode_failure *failure, struc
     return true;
 }
 
-static void helper_print(const struct batch *batch, struct text_builder *out)
+static inline void helper_print(const struct batch *batch, struct text_builder *out)
 {
     for (uint32_t row = 0; row < batch->count; row++) {
         for (uint32_t i = 0; i < batch->column_count; i++) {
@@ -52,7 +52,7 @@ static void helper_print(const struct batch *batch, struct text_builder *out)
     }
 }
 
-static void decode_run(const struct decode_case *test, struct decode_result *result)
+static inline void decode_run(const struct decode_case *test, struct decode_result *result)
 {
     struct budget budget;
     struct error err = {0};
