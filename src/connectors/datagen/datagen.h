@@ -3,8 +3,8 @@
  * For         datagen_fields.c (options to fields), datagen_fill.c (fields to values), datagen_source.c.
  * Shape       A field per column; ROWs have one per field of theirs ('fields.r.x.min'), arrays 'element', maps 'key', 'value'.
  */
-#ifndef SPATE_CONNECTORS_DATAGEN_H
-#define SPATE_CONNECTORS_DATAGEN_H
+#ifndef SPATE_CONNECTORS_DATAGEN_DATAGEN_H
+#define SPATE_CONNECTORS_DATAGEN_DATAGEN_H
 
 #include "base/clock.h"
 #include "connectors/source.h"

@@ -4,8 +4,8 @@
  * Shape       A table is a file or a folder. Rows of a partitioned table lie in folders key=value; a value is escaped as in
  *             Hive ("%3A"); NULL is partition.default-name.
  */
-#ifndef SPATE_CONNECTORS_FILESYSTEM_H
-#define SPATE_CONNECTORS_FILESYSTEM_H
+#ifndef SPATE_CONNECTORS_FILESYSTEM_FILESYSTEM_H
+#define SPATE_CONNECTORS_FILESYSTEM_FILESYSTEM_H
 
 #include "connectors/built_in.h"
 #include "connectors/table_options.h"

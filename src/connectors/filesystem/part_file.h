@@ -5,8 +5,8 @@
  *             folder synced: a reader sees all of it or nothing, also after a crash.
  * Ownership   part_file_show and part_file_discard end it.
  */
-#ifndef SPATE_CONNECTORS_PART_FILE_H
-#define SPATE_CONNECTORS_PART_FILE_H
+#ifndef SPATE_CONNECTORS_FILESYSTEM_PART_FILE_H
+#define SPATE_CONNECTORS_FILESYSTEM_PART_FILE_H
 
 #include "base/error.h"
 #include "base/text.h"

@@ -5,8 +5,8 @@
  *             the same settings give the same events on every machine.
  * Ownership   Long texts of an event lie in the generator's buffer (`block`), short-lived ones in the event itself.
  */
-#ifndef SPATE_CONNECTORS_NEXMARK_GENERATOR_H
-#define SPATE_CONNECTORS_NEXMARK_GENERATOR_H
+#ifndef SPATE_CONNECTORS_NEXMARK_NEXMARK_GENERATOR_H
+#define SPATE_CONNECTORS_NEXMARK_NEXMARK_GENERATOR_H
 
 #include "base/option.h"
 #include "base/text.h"
