@@ -111,10 +111,10 @@ static void combine_plain(const uint8_t *left, const uint8_t *right, bool is_or,
     }
 }
 
-/* 0 FALSE, 1 TRUE, 2 NULL */
+/* 0 FALSE, 1 TRUE, 2 NULL. The byte of a row that is not selected may be anything. */
 static inline uint32_t truth_of(const struct vector *vector, uint32_t row)
 {
-    return vector_is_valid(vector, row) ? vector_bool(vector)[row] : 2;
+    return vector_is_valid(vector, row) ? vector_bool(vector)[row] != 0 : 2;
 }
 
 enum status rows_combine(struct budget *budget, const struct vector *left, const struct vector *right, bool is_or,

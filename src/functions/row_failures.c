@@ -23,6 +23,7 @@ void row_failures_add(struct row_failures *failures, uint32_t row, enum error_co
     }
 }
 
+/* The row's value becomes zero: later steps compute with it, and must not meet more digits than its type has. */
 void kernel_fail(struct kernel_call *call, uint32_t row, enum error_code code, const char *format, ...)
 {
     struct program_failures *failures = call->failures;
@@ -31,6 +32,10 @@ void kernel_fail(struct kernel_call *call, uint32_t row, enum error_code code, c
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    if (call->result != NULL && call->result->values != NULL) {
+        size_t width = physical_bytes(call->result->physical);
+        memset((uint8_t *)call->result->values + row * width, 0, width);
+    }
     row_failures_add(failures->rows, row, code, text);
 }
 
