@@ -105,6 +105,7 @@ enum status join_open(struct join *self, struct circuit *circuit, const struct j
 {
     self->node.circuit = circuit;
     self->spec = spec;
+    self->expires = expires;
     self->emits_pairs = spec->kind != JOIN_SEMI && spec->kind != JOIN_ANTI;
     self->changes = spec->left.changes || spec->right.changes;
     self->left_columns = spec->left.schema->count;
@@ -265,9 +266,8 @@ enum status join_absorb(struct join *self, uint32_t which, const struct batch *b
             TRY(join_emit_unkeyed(self, which, &view, unkeyed, err));
         }
     }
-    self->absorbed_rows = view.selected;
-    self->absorbed_count = batch_rows(&view);
-    if (self->absorbed_count == 0) {
+    self->absorbed = batch_selection(&view);
+    if (self->absorbed.count == 0) {
         return STATUS_OK;
     }
     TRY(join_find_slots(self, which, &view, err));
@@ -278,11 +278,59 @@ enum status join_absorb(struct join *self, uint32_t which, const struct batch *b
     return join_probe(self, which, &view, err);
 }
 
-uint32_t join_absorbed(const struct join *self, const uint16_t **rows, const uint32_t **entries)
+struct join_absorbed join_absorbed(const struct join *self)
 {
-    *rows = self->absorbed_rows;
-    *entries = self->entries;
-    return self->absorbed_count;
+    return (struct join_absorbed){.rows = self->absorbed, .entries = self->entries, .fresh = self->fresh};
+}
+
+/* Adds to self->unkeyed the rows of the view that met nothing. */
+static uint32_t join_collect_unmatched(struct join *self, const struct batch *view, const uint8_t *matched, uint32_t unkeyed)
+{
+    struct selection rows = batch_selection(view);
+    for (uint32_t k = 0; k < rows.count; k++) {
+        uint32_t row = selection_row(&rows, k);
+        if (!matched[row]) {
+            self->unkeyed[unkeyed++] = (uint16_t)row;
+        }
+    }
+    return unkeyed;
+}
+
+static enum status join_lookup_rows(struct join *self, const struct batch *view, struct error *err)
+{
+    struct selection rows = batch_selection(view);
+    if (rows.count == 0) {
+        return STATUS_OK;
+    }
+    if (self->state.keys != NULL) {
+        batch_hash(view, self->spec->left_keys, self->spec->key_count, self->hashes);
+        key_table_find(self->state.keys, view, self->spec->left_keys, self->hashes, self->slots);
+    }
+    for (uint32_t k = 0; k < rows.count; k++) {
+        uint32_t slot = self->state.keys == NULL ? 0 : self->slots[k];
+        uint32_t entry = slot == SLOT_NONE ? 0 : join_heads(&self->state, slot)[1];
+        while (entry != 0) {
+            TRY(join_pair_add(self, 0, view, selection_row(&rows, k), 0, entry, err));
+            entry = join_entry_at(&self->state.sides[1], entry)->next;
+        }
+    }
+    return join_pairs_flush(self, 0, view, err);
+}
+
+enum status join_lookup(struct join *self, const struct batch *batch, struct error *err)
+{
+    struct batch view = *batch;
+    uint32_t unkeyed = join_split(self, 0, &view);
+    uint8_t matched[CHUNK_ROWS];
+    memset(matched, 0, batch->count);
+    self->matched = matched;
+    enum status status = join_lookup_rows(self, &view, err);
+    self->matched = NULL;
+    if (status != STATUS_OK || self->spec->kind != JOIN_LEFT) {
+        return status;
+    }
+    unkeyed = join_collect_unmatched(self, &view, matched, unkeyed);
+    return unkeyed == 0 ? STATUS_OK : join_emit_unkeyed(self, 0, batch, unkeyed, err);
 }
 
 enum status join_expire(struct join *self, uint32_t which, uint32_t entry, struct error *err)
@@ -356,7 +404,7 @@ static enum status join_settle_side(struct join *self, uint32_t which, struct er
         uint32_t entry = side->touched.items[i];
         struct join_extra *extra = join_extra_at(side, entry);
         extra->flags &= ~(uint32_t)ENTRY_TOUCHED;
-        if (extra->weight == 0 || (extra->flags & ENTRY_EXPIRED) != 0) {
+        if ((extra->weight == 0 && !self->expires) || (extra->flags & ENTRY_EXPIRED) != 0) {
             join_side_remove(&self->state, which, entry);
         }
     }

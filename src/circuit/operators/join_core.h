@@ -38,7 +38,9 @@ struct join {
     struct join_state state;
     bool emits_pairs; /* not SEMI, ANTI */
     bool defers;      /* unmatched rows are shown only when they expire */
+    bool expires;     /* rows stay until join_expire, also with weight zero */
     bool changes;     /* an input may retract: failing conditions are held back */
+    uint8_t *matched; /* lookup: by row of the chunk, set to 1 for each pair; NULL: not asked for */
     uint32_t left_columns, right_columns, output_columns;
     /* the condition, its columns by side, and where a column of the input lies among the kept ones */
     struct program *condition;
@@ -59,8 +61,7 @@ struct join {
     uint8_t fresh[CHUNK_ROWS];
     uint16_t keyed[CHUNK_ROWS], unkeyed[CHUNK_ROWS], kept[CHUNK_ROWS];
     row_handle handles[CHUNK_ROWS];
-    const uint16_t *absorbed_rows;
-    uint32_t absorbed_count;
+    struct selection absorbed;
     struct join_pairs pairs;
     struct join_lone lone;
 };
@@ -70,8 +71,15 @@ enum status join_open(struct join *self, struct circuit *circuit, const struct j
 void join_close(struct join *self);
 /* Stores the rows and emits what they make with the other side. */
 enum status join_absorb(struct join *self, uint32_t side, const struct batch *batch, struct error *err);
-/* The entries of the last join_absorb: of the selected rows that had a key, in order; *rows: their positions in the batch. */
-uint32_t join_absorbed(const struct join *self, const uint16_t **rows, const uint32_t **entries);
+/* What the last join_absorb stored: entries of the rows that had a key. */
+struct join_absorbed {
+    struct selection rows;    /* of the batch */
+    const uint32_t *entries;  /* by the k-th of them */
+    const uint8_t *fresh;     /* a new entry */
+};
+struct join_absorbed join_absorbed(const struct join *self);
+/* Emits what the rows of a left chunk make with the right side, without storing them (INNER, LEFT). */
+enum status join_lookup(struct join *self, const struct batch *batch, struct error *err);
 /* No match will come for this entry any more. */
 enum status join_expire(struct join *self, uint32_t side, uint32_t entry, struct error *err);
 /* Emits what changed in the rows that stand by themselves, frees what is gone, checks what is held back. */

@@ -172,7 +172,10 @@ static enum status pairs_run(struct join *self, uint32_t which, const struct bat
     if (self->condition != NULL) {
         TRY(pairs_check(self, which, chunk, err));
     }
-    if (self->state.sides[0].tracked || self->state.sides[1].tracked) {
+    for (uint32_t i = 0; self->matched != NULL && i < pairs->count; i++) {
+        self->matched[pairs->rows[i]] |= pairs->weights[i] != 0;
+    }
+    if (self->matched == NULL && (self->state.sides[0].tracked || self->state.sides[1].tracked)) {
         TRY(pairs_count_matches(self, which, chunk, err));
     }
     if (!self->emits_pairs) {

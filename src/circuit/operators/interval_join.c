@@ -1,0 +1,125 @@
+/* circuit/operators/interval_join.c: right.time + low <= left.time <= right.time + high.
+ *
+ * A regular join (join_core.h) whose rows end: a left row when the right watermark has passed left.time - low, a right row when the left
+ * watermark has passed right.time + high. What is then unmatched on an outer side is emitted. The bounds themselves are checked by
+ * the condition. A row that comes late still joins what is there. The output's watermark is held back by what may still come
+ * of rows that are kept.
+ * Processing time: the time of a row is the clock at its tick, and the clock is the watermark of both sides.
+ */
+#include "circuit/operators/join_core.h"
+#include "circuit/operators/time_heap.h"
+
+struct interval_join {
+    struct join join;
+    const struct interval_join_spec *spec;
+    struct time_heap ends[2];
+};
+
+static int64_t interval_negate(int64_t span)
+{
+    return span == INT64_MIN ? INT64_MAX : span == INT64_MAX ? INT64_MIN : -span;
+}
+
+/* The watermark of the other side at which a row can meet nothing more. */
+static int64_t interval_end(const struct interval_join *self, uint32_t side, const struct batch *batch, uint32_t row)
+{
+    const struct interval_join_spec *spec = self->spec;
+    int64_t span = side == 0 ? interval_negate(spec->low_us) : spec->high_us;
+    if (span == INT64_MAX) {
+        return INT64_MAX;
+    }
+    if (spec->processing_time) {
+        return time_add(node_evaluation(&self->join.node)->now_us, span);
+    }
+    const struct vector *time = &batch->columns[side == 0 ? spec->left_time : spec->right_time];
+    return vector_is_valid(time, row) ? time_add((int64_t)vector_get_integer(time, row), span) : INT64_MIN;
+}
+
+static enum status interval_join_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
+{
+    struct interval_join *self = (struct interval_join *)node;
+    TRY(join_absorb(&self->join, input, batch, err));
+    struct join_absorbed absorbed = join_absorbed(&self->join);
+    for (uint32_t k = 0; k < absorbed.rows.count; k++) {
+        if (absorbed.fresh[k]) {
+            int64_t end = interval_end(self, input, batch, selection_row(&absorbed.rows, k));
+            TRY(time_heap_push(&self->ends[input], node_budget(node), end, absorbed.entries[k], err));
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status interval_join_expire(struct interval_join *self, uint32_t side, int64_t passed, struct error *err)
+{
+    struct timed ended;
+    while (time_heap_pop(&self->ends[side], passed, &ended)) {
+        TRY(join_expire(&self->join, side, (uint32_t)ended.item, err));
+    }
+    return STATUS_OK;
+}
+
+static void interval_join_advance(struct interval_join *self)
+{
+    struct node *node = &self->join.node;
+    int64_t left = node_input_watermark(node, 0), right = node_input_watermark(node, 1);
+    int64_t held_left = self->spec->low_us == INT64_MIN && right != WATERMARK_END ? WATERMARK_NONE : time_add(right, self->spec->low_us);
+    int64_t back = interval_negate(self->spec->high_us);
+    int64_t held_right = back == INT64_MIN && left != WATERMARK_END ? WATERMARK_NONE : time_add(left, back);
+    int64_t watermark = left < right ? left : right;
+    watermark = held_left < watermark ? held_left : watermark;
+    watermark = held_right < watermark ? held_right : watermark;
+    node->watermark = watermark > node->watermark ? watermark : node->watermark;
+}
+
+static enum status interval_join_finish_tick(struct node *node, const struct tick *tick, struct error *err)
+{
+    struct interval_join *self = (struct interval_join *)node;
+    for (uint32_t side = 0; side < 2; side++) {
+        int64_t passed = self->spec->processing_time ? tick->now_us : node_input_watermark(node, 1 - side);
+        TRY(interval_join_expire(self, side, tick->end ? INT64_MAX : passed, err));
+    }
+    TRY(join_settle(&self->join, tick, err));
+    interval_join_advance(self);
+    return STATUS_OK;
+}
+
+static int64_t interval_join_next_timer(const struct node *node)
+{
+    const struct interval_join *self = (const struct interval_join *)node;
+    int64_t next = INT64_MAX;
+    for (uint32_t side = 0; side < 2 && self->spec->processing_time; side++) {
+        const struct time_heap *ends = &self->ends[side];
+        next = ends->count > 0 && ends->items[0].time < next ? ends->items[0].time : next;
+    }
+    return next;
+}
+
+static void interval_join_close(struct node *node)
+{
+    struct interval_join *self = (struct interval_join *)node;
+    time_heap_release(&self->ends[0], node_budget(node));
+    time_heap_release(&self->ends[1], node_budget(node));
+    join_close(&self->join);
+}
+
+static const struct node_type interval_join_type = {
+    .name = "IntervalJoin",
+    .receive = interval_join_receive,
+    .finish_tick = interval_join_finish_tick,
+    .close = interval_join_close,
+    .next_timer = interval_join_next_timer,
+};
+
+enum status interval_join_create(struct circuit *circuit, const struct interval_join_spec *spec, struct node *left, struct node *right,
+                                 struct node **node, struct error *err)
+{
+    struct interval_join *self;
+    struct node *inputs[2] = {left, right};
+    TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
+    self->spec = spec;
+    self->join.defers = true;
+    TRY(circuit_add(circuit, &self->join.node, &interval_join_type, "IntervalJoin", inputs, 2, err));
+    TRY(join_open(&self->join, circuit, &spec->join, true, err));
+    *node = &self->join.node;
+    return STATUS_OK;
+}
