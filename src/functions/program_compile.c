@@ -268,9 +268,9 @@ static enum status compile_undecided(struct compiler *compiler, const struct exp
 
 static enum status compile_junction(struct compiler *compiler, const struct expression *expression, uint32_t slot, uint32_t *result)
 {
-    uint32_t i = 1, nodes = 0;
+    uint32_t i = 1;
     TRY(compile(compiler, expression->args[0], slot, result));
-    while (i < expression->arg_count && is_cheap(expression->args[i], &nodes)) {
+    for (uint32_t nodes = 0; i < expression->arg_count && is_cheap(expression->args[i], &nodes); nodes = 0) {
         TRY(compile_combine(compiler, expression, i, slot, result));
         i++;
     }
