@@ -490,6 +490,11 @@ enum status call_set_values(struct call_set *set, const uint8_t *records, uint32
                             struct vector *vectors, void (*fail)(void *owner, uint32_t k, enum error_code code, const char *text),
                             void *owner, struct error *err)
 {
+    for (uint32_t k = 0; k < count; k++) {
+        const uint8_t *record = records + (size_t)slots[k] * stride;
+        __builtin_prefetch(record);
+        __builtin_prefetch(record + stride - 1);
+    }
     for (uint32_t i = 0; i < set->call_count; i++) {
         enum status status = call_value(set, &set->calls[i], records, stride, slots, count, &vectors[i], fail, owner, err);
         if (status != STATUS_OK) {

@@ -184,7 +184,9 @@ static enum status touch_groups(struct group_aggregate *self, uint32_t count, st
     const uint8_t *records = records_of(self);
     for (uint32_t k = 0; k < count; k++) {
         if (k + AHEAD < count) {
-            __builtin_prefetch(records + (size_t)slots[k + AHEAD] * self->record_bytes, 1);
+            const uint8_t *ahead = records + (size_t)slots[k + AHEAD] * self->record_bytes;
+            __builtin_prefetch(ahead, 1);
+            __builtin_prefetch(ahead + self->record_bytes - 1, 1);
         }
         struct group_record *record = record_at(self, slots[k]);
         if ((record->flags & FLAG_DIRTY) != 0) {
