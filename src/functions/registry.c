@@ -9,6 +9,7 @@ static const struct function_table *const tables[] = {
     &arithmetic_functions,
     &arithmetic_time_functions,
     &array_functions,
+    &codec_functions,
     &comparison_functions,
     &conditional_functions,
     &floor_functions,

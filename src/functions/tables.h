@@ -15,6 +15,7 @@ struct function_table {
 extern const struct function_table arithmetic_functions;
 extern const struct function_table arithmetic_time_functions;
 extern const struct function_table array_functions;
+extern const struct function_table codec_functions;
 extern const struct function_table comparison_functions;
 extern const struct function_table conditional_functions;
 extern const struct function_table floor_functions;
