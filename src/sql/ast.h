@@ -340,6 +340,7 @@ struct ast_insert {
     const struct ast_hint *hints;
     uint32_t hint_count;
     const struct ast_query *query;
+    const char *on_conflict; /* ON CONFLICT DO: "ERROR", "NOTHING", "DEDUPLICATE"; NULL: not given */
 };
 struct ast_statement;
 struct ast_drop {

@@ -58,6 +58,23 @@ static bool at_column_names(struct parser *parser)
     return parser_sees(parser, 0, "(") && (first == TOKEN_QUOTED || (first == TOKEN_WORD && !parser_peek(parser, 1)->reserved));
 }
 
+static enum status on_conflict(struct parser *parser, struct ast_insert *insert)
+{
+    static const char *const actions[] = {"ERROR", "NOTHING", "DEDUPLICATE"};
+    if (!parser_accept(parser, "ON")) {
+        return STATUS_OK;
+    }
+    TRY(parser_expect(parser, "CONFLICT"));
+    TRY(parser_expect(parser, "DO"));
+    for (size_t i = 0; i < ARRAY_LENGTH(actions); i++) {
+        if (parser_accept(parser, actions[i])) {
+            insert->on_conflict = actions[i];
+            return STATUS_OK;
+        }
+    }
+    return parser_unexpected(parser, NULL);
+}
+
 static enum status insert(struct parser *parser, struct ast_statement *statement)
 {
     struct ast_insert *insert = &statement->insert;
@@ -78,7 +95,8 @@ static enum status insert(struct parser *parser, struct ast_statement *statement
     if (parser_sees(parser, 0, "PARTITION")) {
         TRY(parser_partition_values(parser, &insert->partition, &insert->partition_values, &insert->partition_count));
     }
-    return parser_query(parser, &insert->query);
+    TRY(parser_query(parser, &insert->query));
+    return on_conflict(parser, insert);
 }
 
 static enum status inserts(struct parser *parser, struct ast_statement *statement, struct list *list)

@@ -211,7 +211,8 @@ static enum status type_name(struct parser *parser, struct ast_type *type)
 
 static enum status nullability(struct parser *parser, struct ast_type *type)
 {
-    if (parser_accept(parser, "NULL")) {
+    if (parser_sees(parser, 0, "NULL") && !parser_sees(parser, 1, "ON")) { /* RETURNING type NULL ON EMPTY is no NULL of the type */
+        parser_skip(parser, 1);
         type->nullable = true;
     } else if (parser_accept_pair(parser, "NOT", "NULL")) {
         type->nullable = false;
