@@ -34,7 +34,11 @@ struct tick {
     bool bounded;   /* all sources of the job are bounded */
 };
 
-enum pull_state { PULL_IDLE, PULL_ROWS, PULL_ENDED };
+enum pull_state {
+    PULL_IDLE,  /* nothing */
+    PULL_ROWS,  /* rows were emitted, or a partition has just ended: the tick must be finished */
+    PULL_ENDED, /* nothing, and nothing will come again */
+};
 
 struct node_metrics { /* figures of EXPLAIN ANALYZE, /metrics and the progress line; written by the worker */
     uint64_t rows_in, rows_out, late, null_time;
@@ -48,7 +52,7 @@ struct node_type {
     void (*close)(struct node *node); /* frees what is not in the circuit's arena */
     /* The earliest processing time (us) at which finish_tick has something to do; NULL, or INT64_MAX: none. */
     int64_t (*next_timer)(const struct node *node);
-    /* Sources only: emits what there is for this tick (pipeline.tick.rows). PULL_ENDED: and nothing will come again. */
+    /* Sources only: emits what there is for this tick (pipeline.tick.rows). */
     enum status (*pull)(struct node *node, const struct tick *tick, enum pull_state *state, struct error *err);
     /* Sinks only: the job stops before its input has ended: make durable and show what was written. */
     enum status (*stop)(struct node *node, struct error *err);

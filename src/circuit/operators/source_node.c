@@ -21,7 +21,7 @@ struct source_node {
     const struct source_spec *spec;
     struct open_partition *partitions; /* this worker's: number worker + i * worker_count */
     uint32_t partition_count;
-    bool opened;
+    bool opened, end_seen;
 };
 
 static enum status source_node_open(struct source_node *self, const struct tick *tick, struct error *err)
@@ -111,7 +111,10 @@ static enum status source_node_pull(struct node *node, const struct tick *tick, 
         rows = rows || self->partitions[i].taken_rows > 0;
         ended = ended && self->partitions[i].state.ended;
     }
-    *state = ended ? PULL_ENDED : rows ? PULL_ROWS : PULL_IDLE;
+    /* The end counts as news once, so that a tick runs which passes the watermark END on. */
+    rows = rows || (ended && !self->end_seen);
+    self->end_seen = ended;
+    *state = rows ? PULL_ROWS : ended ? PULL_ENDED : PULL_IDLE;
     return STATUS_OK;
 }
 
