@@ -251,7 +251,9 @@ void cast_reject(struct cast_run *run, uint32_t row, struct text value)
 
 int32_t cast_length(const struct cast_run *run)
 {
-    return run->context->legacy ? LENGTH_MAX : run->cast->to->precision;
+    const struct type *to = run->cast->to;
+    bool cuts = !run->context->legacy || to->kind == TYPE_CHAR || to->kind == TYPE_BINARY;
+    return cuts ? to->precision : LENGTH_MAX;
 }
 
 void cast_put_text(struct cast_run *run, uint32_t row, const char *bytes, size_t length)
@@ -261,7 +263,7 @@ void cast_put_text(struct cast_run *run, uint32_t row, const char *bytes, size_t
         length = utf8_prefix(bytes, length, wanted);
     }
     size_t pad = 0;
-    if (run->cast->to->kind == TYPE_CHAR && !run->context->legacy) {
+    if (run->cast->to->kind == TYPE_CHAR) {
         characters = utf8_count(bytes, length);
         pad = characters < wanted ? wanted - characters : 0;
     }

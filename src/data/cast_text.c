@@ -80,7 +80,7 @@ FROM_TEXT(text_to_decimal_rows, (void)0, decimal_is_number(text), put_decimal_te
 static enum status text_to_text(struct cast_run *run)
 {
     size_t wanted = (size_t)cast_length(run);
-    bool pads = run->cast->to->kind == TYPE_CHAR && !run->context->legacy;
+    bool pads = run->cast->to->kind == TYPE_CHAR;
     TRY(vector_share_heaps(run->context->budget, run->result, run->source, run->err));
     CAST_EACH_ROW(run, row)
     {
@@ -102,7 +102,7 @@ static enum status text_to_text(struct cast_run *run)
 static enum status bytes_to_binary(struct cast_run *run)
 {
     size_t wanted = (size_t)cast_length(run);
-    bool pads = run->cast->to->kind == TYPE_BINARY && !run->context->legacy;
+    bool pads = run->cast->to->kind == TYPE_BINARY;
     TRY(vector_share_heaps(run->context->budget, run->result, run->source, run->err));
     CAST_EACH_ROW(run, row)
     {

@@ -246,6 +246,7 @@ enum json_found json_path_find(const struct json_path *path, struct arena *arena
     struct matches current = {.arena = arena};
     current.link = &current.first;
     add_match(&current, root);
+    bool many = false; /* once a step can match several, none is no error */
     for (uint32_t i = 0; i < path->count && current.count > 0; i++) {
         struct matches next = {.arena = arena};
         next.link = &next.first;
@@ -253,6 +254,10 @@ enum json_found json_path_find(const struct json_path *path, struct arena *arena
             apply(&path->steps[i], value, &next);
         }
         next.failed |= current.failed;
+        many |= path->steps[i].kind >= STEP_ALL;
+        if (next.count == 0 && !many && !next.failed) {
+            return missing;
+        }
         current = next;
     }
     if (current.failed) {
@@ -260,7 +265,7 @@ enum json_found json_path_find(const struct json_path *path, struct arena *arena
     }
     if (!path->many) {
         *result = current.first;
-        return current.first != NULL ? JSON_FOUND : missing;
+        return JSON_FOUND;
     }
     struct json_value *list = arena_alloc(arena, sizeof *list);
     if (list == NULL) {

@@ -69,6 +69,17 @@ struct digits {
     bool negative;
 };
 
+/* The exponent after its 'e', whatever follows the text. */
+static int64_t read_exponent(struct text text, size_t at)
+{
+    bool negative = at < text.length && text.bytes[at] == '-';
+    int64_t value = 0;
+    for (at += at < text.length && (negative || text.bytes[at] == '+'); at < text.length && value < 1000000000; at++) {
+        value = value * 10 + (text.bytes[at] - '0');
+    }
+    return negative ? -value : value;
+}
+
 static struct digits split_number(struct text text)
 {
     struct digits digits = {.bytes = text.bytes, .negative = text.length > 0 && text.bytes[0] == '-'};
@@ -91,7 +102,7 @@ static struct digits split_number(struct text text)
         digits.count++;
     }
     digits.length = (size_t)(text.bytes + at - digits.bytes);
-    int64_t exponent = at < text.length ? strtoll(text.bytes + at + 1, NULL, 10) : 0;
+    int64_t exponent = at < text.length ? read_exponent(text, at + 1) : 0;
     digits.scale = (int64_t)fraction - exponent;
     return digits;
 }

@@ -70,7 +70,7 @@ static enum status bind_text_result(struct function_binding *binding, uint32_t p
     TRY_ALLOC(data, arena_alloc(binding->arena, sizeof *data), err);
     TRY(time_text_bind(binding, pattern, data, err));
     traits |= data->pattern == NULL ? FUNCTION_CAN_FAIL : 0;
-    binding->result = function_any_nullable(binding) ? &type_string : &type_string_not_null;
+    binding->result = &type_string; /* nullable always, as in Flink */
     binding->kernel = (struct kernel){.run = run, .traits = FUNCTION_STRICT | traits, .data = data, .free_scratch = time_text_free};
     return STATUS_OK;
 }
