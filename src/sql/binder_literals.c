@@ -268,7 +268,7 @@ static enum status bind_interval(struct binder *binder, const struct ast_express
     }
     value = negative ? -value : value;
     return months ? make_constant(binder, TYPE_INTERVAL_MONTH, precision, 0, value, result, err)
-                  : make_constant(binder, TYPE_INTERVAL_DAY, precision, ast->scale >= 0 ? ast->scale : 6, value, result, err);
+                  : make_constant(binder, TYPE_INTERVAL_DAY, precision, 3, value, result, err);
 }
 
 static enum status bind_binary(struct binder *binder, const struct ast_expression *ast, const struct expression **result,
