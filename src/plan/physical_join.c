@@ -83,8 +83,12 @@ static bool join_is_placed(const struct join_plan *join)
 
 static enum status join_distribute(struct planner *planner, struct join_plan *join, struct error *err)
 {
-    if (planner->context->settings.parallelism <= 1 || join_is_placed(join)) {
+    if (planner->context->settings.parallelism <= 1 || (join_is_placed(join) && !join->spec.null_aware)) {
         return STATUS_OK;
+    }
+    if (join->spec.null_aware) { /* a NULL on the right, or any row there, decides about all left rows */
+        TRY(plan_distribute(planner, join->left, NULL, 0, &join->left, err));
+        return plan_distribute(planner, join->right, NULL, 0, &join->right, err);
     }
     /* Hashed by some of the keys is not enough: both sides must be hashed by the same ones. */
     const struct join_spec *spec = &join->spec;

@@ -3,6 +3,7 @@
 
 static const struct rule rules[] = {
     {"subqueries become joins", rule_decorrelate},
+    {"repeated grouping sets are split", rule_split_sets},
     {"equal subtrees are shared", rule_share},
     {"constants are folded", rule_fold},
     {"sorts that nobody sees are dropped", rule_drop_sorts},

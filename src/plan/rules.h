@@ -26,6 +26,7 @@ enum status rules_apply(struct rewrite *rewrite, struct error *err);
 const struct rule *rules_list(uint32_t *count);
 
 enum status rule_decorrelate(struct rewrite *rewrite, struct error *err);
+enum status rule_split_sets(struct rewrite *rewrite, struct error *err);
 enum status rule_share(struct rewrite *rewrite, struct error *err);
 enum status rule_push_filters(struct rewrite *rewrite, struct error *err);
 enum status rule_fold(struct rewrite *rewrite, struct error *err);

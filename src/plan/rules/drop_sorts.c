@@ -1,4 +1,4 @@
-/* An ORDER BY without a limit means nothing to whom reads the rows as a set: only that of the statement itself stays. */
+/* An ORDER BY without a limit means nothing to whom reads the rows as a set: only that of the statement itself stays. LIMIT 0 is no rows. */
 #include "plan/rules.h"
 
 /* The sort whose order is the result's: below projections and filters only. */
@@ -20,12 +20,14 @@ struct seen {
 
 static enum status drop_sort(struct rewrite *rewrite, struct relation *relation, void *context, struct relation **changed, struct error *err)
 {
-    (void)rewrite;
-    (void)err;
     const struct seen *seen = context;
     *changed = relation;
     if (relation->kind == RELATION_SORT && relation->sort.fetch < 0 && relation->sort.offset == 0 && relation->sort.keys != seen->keys) {
         *changed = relation->inputs[0];
+    }
+    if (relation->kind == RELATION_SORT && relation->sort.fetch == 0) {
+        TRY_ALLOC(*changed, relation_new(rewrite->arena, RELATION_VALUES, 0, 0), err);
+        (*changed)->schema = relation->schema;
     }
     return STATUS_OK;
 }
