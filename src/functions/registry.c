@@ -26,6 +26,7 @@ static const struct function_table *const tables[] = {
     &string_case_functions,
     &string_functions,
     &string_search_functions,
+    &string_text_functions,
     &time_add_functions,
     &time_extract_functions,
     &time_format_functions,

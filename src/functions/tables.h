@@ -32,6 +32,7 @@ extern const struct function_table regexp_functions;
 extern const struct function_table string_case_functions;
 extern const struct function_table string_functions;
 extern const struct function_table string_search_functions;
+extern const struct function_table string_text_functions;
 extern const struct function_table time_add_functions;
 extern const struct function_table time_extract_functions;
 extern const struct function_table time_format_functions;
