@@ -78,23 +78,22 @@ static enum status bind_math(struct function_binding *binding, struct error *err
     return STATUS_OK;
 }
 
-static enum status bind_constant(struct function_binding *binding, double value, struct error *err)
+static void run_constant(struct kernel_call *call)
 {
-    struct vector one;
-    TRY(vector_create(binding->evaluation->budget, &type_double_not_null, 1, &one, err));
-    vector_double(&one)[0] = value;
-    one.count = 1;
-    binding->rewritten = expression_constant(binding->arena, &one);
-    vector_release(&one);
-    return binding->rewritten == NULL ? error_set(err, ERROR_BUDGET_SPENT, "no room for a constant") : STATUS_OK;
+    double *out = vector_double(call->result), value = *(const double *)call->data;
+    EACH_ROW(call, row)
+    {
+        out[row] = value;
+    }
 }
-static enum status bind_pi(struct function_binding *binding, struct error *err)
+
+static enum status bind_constant(struct function_binding *binding, struct error *err)
 {
-    return bind_constant(binding, M_PI, err);
-}
-static enum status bind_e(struct function_binding *binding, struct error *err)
-{
-    return bind_constant(binding, M_E, err);
+    static const double pi = M_PI, e = M_E;
+    binding->result = &type_double_not_null;
+    binding->kernel = (struct kernel){.run = run_constant, .traits = FUNCTION_STRICT | FUNCTION_TOTAL,
+                                      .data = binding->function->name[0] == 'P' ? &pi : &e};
+    return STATUS_OK;
 }
 
 /* ---- random numbers: Java's generator, so that a seed gives Flink's sequence ---- */
@@ -204,13 +203,13 @@ static const struct function functions[] = {
     MATH("COSH", "COSH(number)", "The hyperbolic cosine.", "COSH(0) = 1E0", 1, 1),
     MATH("COT", "COT(number)", "The cotangent.", NULL, 1, 1),
     MATH("DEGREES", "DEGREES(number)", "Radians as degrees.", "DEGREES(0) = 0E0", 1, 1),
-    {"E", "math", "E()", "Euler's number.", NULL, 0, 0, bind_e},
+    {"E", "math", "E()", "Euler's number.", NULL, 0, 0, bind_constant},
     MATH("EXP", "EXP(number)", "e to the power of the number.", "EXP(0) = 1E0", 1, 1),
     MATH("LN", "LN(number)", "The natural logarithm.", "LN(1) = 0E0", 1, 1),
     MATH("LOG", "LOG(number)\nLOG(base, number)", "The logarithm, natural unless a base is given.", "LOG(1) = 0E0", 1, 2),
     MATH("LOG10", "LOG10(number)", "The logarithm to base 10.", "LOG10(100) = 2E0", 1, 1),
     MATH("LOG2", "LOG2(number)", "The logarithm to base 2.", "LOG2(8) = 3E0", 1, 1),
-    {"PI", "math", "PI()", "The ratio of a circle's circumference to its diameter.", NULL, 0, 0, bind_pi},
+    {"PI", "math", "PI()", "The ratio of a circle's circumference to its diameter.", NULL, 0, 0, bind_constant},
     MATH("POW", "POW(base, exponent)", "The same as POWER.", NULL, 2, 2),
     MATH("POWER", "POWER(base, exponent)", "The base to the power of the exponent.", "POWER(2, 10) = 1024E0", 2, 2),
     MATH("RADIANS", "RADIANS(number)", "Degrees as radians.", "RADIANS(0) = 0E0", 1, 1),

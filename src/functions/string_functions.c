@@ -387,9 +387,20 @@ static enum status bind_trims(struct function_binding *binding, kernel_fn *run, 
     TRY_ALLOC(type, text_varying(binding), err);
     return text_bind(binding, "tt", type, run, 0, err);
 }
+/* TRIM('BOTH' | 'LEADING' | 'TRAILING', characters, string) is how the binder writes TRIM(side characters FROM string). */
 static enum status bind_trim(struct function_binding *binding, struct error *err)
 {
-    return bind_trims(binding, run_trim, err);
+    struct text side;
+    if (binding->arg_count < 3) {
+        return bind_trims(binding, run_trim, err);
+    }
+    if (!expression_constant_text(binding->args[0], &side)) {
+        return function_refuse(binding, err);
+    }
+    kernel_fn *run = text_equal(side, TEXT("LEADING")) ? run_ltrim : text_equal(side, TEXT("TRAILING")) ? run_rtrim : run_trim;
+    binding->args[0] = binding->args[2];
+    binding->arg_count = 2;
+    return bind_trims(binding, run, err);
 }
 static enum status bind_ltrim(struct function_binding *binding, struct error *err)
 {
@@ -441,7 +452,7 @@ static enum status bind_join(struct function_binding *binding, struct error *err
 static enum status bind_concat_ws(struct function_binding *binding, struct error *err)
 {
     TRY(text_bind(binding, "t", &type_string, run_concat_ws, 0, err));
-    TRY_ALLOC(binding->result, type_with_nullable(binding->arena, &type_string, binding->args[0]->type->nullable), err);
+    binding->result = &type_string;
     binding->kernel.traits = 0;
     binding->kernel.free_scratch = text_scratch_free;
     return STATUS_OK;
@@ -459,7 +470,7 @@ static const struct function functions[] = {
     {"LEFT", "string", "LEFT(string, n)", "The first n characters.", "LEFT('abc', 2) = 'ab'", 2, 2, bind_left},
     {"RIGHT", "string", "RIGHT(string, n)", "The last n characters.", "RIGHT('abc', 2) = 'bc'", 2, 2, bind_right},
     {"TRIM", "string", "TRIM([BOTH | LEADING | TRAILING] [characters FROM] string)\nTRIM(string)",
-     "The text without the characters (blanks unless given) at its ends.", "TRIM('  a ') = 'a'", 1, 2, bind_trim},
+     "The text without the characters (blanks unless given) at its ends.", "TRIM('  a ') = 'a'", 1, 3, bind_trim},
     {"BTRIM", "string", "BTRIM(string [, characters])", "The text without the characters at both ends.", "BTRIM(' a ') = 'a'", 1, 2, bind_trim},
     {"LTRIM", "string", "LTRIM(string [, characters])", "The text without the characters at its start.", "LTRIM(' a') = 'a'", 1, 2, bind_ltrim},
     {"RTRIM", "string", "RTRIM(string [, characters])", "The text without the characters at its end.", "RTRIM('a ') = 'a'", 1, 2, bind_rtrim},

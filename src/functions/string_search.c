@@ -36,6 +36,7 @@ static int32_t nth_position(struct text text, struct text part, int64_t start, i
     if (start == 0 || nth < 1) {
         return 0;
     }
+    at = step < 0 && at + part_length > length + 1 ? length + 1 - part_length : at;
     for (; at >= 1 && at + part_length <= length + 1; at += step) {
         size_t offset = utf8_prefix(text.bytes, text.length, (size_t)(at - 1));
         if (text.length - offset >= part.length && memcmp(text.bytes + offset, part.bytes, part.length) == 0 && --nth == 0) {
@@ -162,7 +163,12 @@ static void run_translate(struct kernel_call *call)
         if (out == NULL) {
             return;
         }
-        translate(text_arg(call, 0, row), text_arg(call, 1, row), text_arg(call, 2, row), out);
+        if (!vector_is_valid(call->args[0], row)) {
+            kernel_set_null(call, row);
+            continue;
+        }
+        bool given = vector_is_valid(call->args[1], row), to_given = vector_is_valid(call->args[2], row);
+        translate(text_arg(call, 0, row), given ? text_arg(call, 1, row) : TEXT(""), to_given ? text_arg(call, 2, row) : TEXT(""), out);
         if (!text_put_scratch(call, row, out)) {
             return;
         }
@@ -299,7 +305,15 @@ BIND(bind_instr, "ttii", &type_int, run_instr, 0)
 BIND(bind_starts_with, "b", &type_boolean, run_starts_with, FUNCTION_TOTAL)
 BIND(bind_ends_with, "b", &type_boolean, run_ends_with, FUNCTION_TOTAL)
 BIND(bind_replace, "t", &type_string, run_replace, 0)
-BIND(bind_translate, "t", &type_string, run_translate, FUNCTION_NULLABLE)
+
+/* NULL characters to replace are none. */
+static enum status bind_translate(struct function_binding *binding, struct error *err)
+{
+    TRY(text_bind(binding, "t", &type_string, run_translate, FUNCTION_NULLABLE, err));
+    binding->kernel.traits = 0;
+    binding->kernel.free_scratch = text_scratch_free;
+    return STATUS_OK;
+}
 
 static enum status bind_split_index(struct function_binding *binding, struct error *err)
 {
