@@ -1,5 +1,5 @@
 /* VAR_POP, VAR_SAMP = VARIANCE, STDDEV_POP, STDDEV_SAMP = STDDEV: from exact sums of the values and of their squares, so that
- * withdrawals leave no trace. Integers: integer arithmetic, as Flink's rewriting does: (sum(x*x) - sum(x)*sum(x)/n) / divisor.
+ * withdrawals leave no trace. Integers: the exact quotient, truncated.
  * Decimals: the exact quotient, rounded to max(6, scale) digits. FLOAT and DOUBLE: pairs of doubles. */
 #include <math.h>
 
@@ -152,13 +152,14 @@ static double int256_to_double(const struct int256 *value)
     return negative ? -result : result;
 }
 
-/* Integer arithmetic while it fits 128 bits, which it does unless values are near the limits of BIGINT. */
+/* Exact while it fits 128 bits, which it does unless values are near the limits of BIGINT. */
 static int128_t integer_variance(const struct variance_data *data, const struct exact_moments *state)
 {
     int64_t divisor = data->sample ? state->count - 1 : state->count;
-    int128_t sum, squares;
-    if (int256_to_int128(&state->sum, &sum) && sum >= INT64_MIN && sum <= INT64_MAX && int256_to_int128(&state->squares, &squares)) {
-        return (squares - sum * sum / state->count) / divisor;
+    int128_t sum, squares, scaled;
+    if (int256_to_int128(&state->sum, &sum) && sum >= INT64_MIN && sum <= INT64_MAX && int256_to_int128(&state->squares, &squares) &&
+        !__builtin_mul_overflow(squares, (int128_t)state->count, &scaled)) {
+        return (scaled - sum * sum) / ((int128_t)state->count * divisor);
     }
     double total = int256_to_double(&state->sum);
     return (int128_t)((int256_to_double(&state->squares) - total * total / (double)state->count) / (double)divisor);

@@ -6,7 +6,7 @@
 /* ---- types ---- */
 
 enum status bind_aggregate_type(struct binder *binder, const struct aggregate_function *function, const struct position *at,
-                                const struct expression **args, uint32_t arg_count, bool distinct, bool ignore_nulls, bool nullable,
+                                const struct expression **args, uint32_t arg_count, bool distinct, bool ignore_nulls,
                                 const struct type **type, struct error *err)
 {
     struct aggregate_binding binding = {
@@ -24,9 +24,6 @@ enum status bind_aggregate_type(struct binder *binder, const struct aggregate_fu
     err->line = 0;
     TRY(bind_place(function->bind(&binding, err), at, err));
     *type = binding.accumulator.result;
-    if (nullable && strncmp(function->name, "COUNT", 5) != 0) {
-        TRY_ALLOC(*type, bind_nullable(binder, *type), err);
-    }
     return STATUS_OK;
 }
 
@@ -54,6 +51,18 @@ static enum status call_order(struct binder *binder, struct scope *scope, const 
     return STATUS_OK;
 }
 
+/* The arguments without the ON NULL clause of a JSON aggregate; what it says (or the default) is made explicit as ignore_nulls. */
+static uint32_t split_on_null(const struct ast_expression *ast, bool *ignore_nulls)
+{
+    *ignore_nulls = ast->ignore_nulls || strcmp(ast->function, "JSON_ARRAYAGG") == 0;
+    const struct ast_expression *last = ast->arg_count > 0 ? ast->args[ast->arg_count - 1] : NULL;
+    if (last == NULL || last->kind != AST_NAMED_ARG || strncmp(ast->function, "JSON_", 5) != 0) {
+        return ast->arg_count;
+    }
+    *ignore_nulls = text_equal(last->text, TEXT("ABSENT"));
+    return ast->arg_count - 1;
+}
+
 static enum status bind_call_parts(struct binder *binder, struct scope *scope, const struct ast_expression *ast,
                                    const struct aggregate_function *function, struct aggregate_call *call,
                                    const struct expression *const **order, struct error *err)
@@ -63,15 +72,20 @@ static enum status bind_call_parts(struct binder *binder, struct scope *scope, c
     struct over_calls *over = scope->over;
     aggregation->inside = true;
     scope->over = NULL;
+    bool ignore_nulls;
+    uint32_t arg_count = split_on_null(ast, &ignore_nulls);
+    if (ast->star_argument && ast->distinct) {
+        return bind_refuse(&ast->at, ERROR_WRONG_ARGUMENTS, err, "%s(DISTINCT *): name the columns", function->name);
+    }
     if (!ast->star_argument) {
-        TRY(bind_scalars(binder, scope, ast->args, ast->arg_count, &args, err));
+        TRY(bind_scalars(binder, scope, ast->args, arg_count, &args, err));
     }
     *call = (struct aggregate_call){
         .function = function,
         .args = args,
-        .arg_count = ast->star_argument ? 0 : ast->arg_count,
+        .arg_count = ast->star_argument ? 0 : arg_count,
         .distinct = ast->distinct,
-        .ignore_nulls = ast->ignore_nulls,
+        .ignore_nulls = ignore_nulls,
         .line = ast->at.line,
         .column = ast->at.column,
     };
@@ -84,9 +98,7 @@ static enum status bind_call_parts(struct binder *binder, struct scope *scope, c
     TRY(call_order(binder, scope, ast, call, order, err));
     aggregation->inside = false;
     scope->over = over;
-    bool nullable = !aggregation->grouped || ast->filter != NULL;
-    return bind_aggregate_type(binder, function, &ast->at, args, call->arg_count, call->distinct, call->ignore_nulls, nullable, &call->type,
-                               err);
+    return bind_aggregate_type(binder, function, &ast->at, args, call->arg_count, call->distinct, call->ignore_nulls, &call->type, err);
 }
 
 static bool same_call(const struct aggregate_call *one, const struct aggregate_call *two)

@@ -162,7 +162,7 @@ enum status aggregation_rewrite(struct binder *binder, const struct aggregation 
 enum status aggregation_rewrite_references(struct binder *binder, const struct aggregation *aggregation, struct error *err);
 /* Types of a call of an aggregate function; args may be coerced. */
 enum status bind_aggregate_type(struct binder *binder, const struct aggregate_function *function, const struct position *at,
-                                const struct expression **args, uint32_t arg_count, bool distinct, bool ignore_nulls, bool nullable,
+                                const struct expression **args, uint32_t arg_count, bool distinct, bool ignore_nulls,
                                 const struct type **type, struct error *err);
 
 /* ---- legacy windows, window functions ---- */

@@ -184,7 +184,7 @@ static enum status bind_over_function(struct binder *binder, struct scope *scope
         return bind_refuse(&ast->at, ERROR_UNKNOWN_FUNCTION, err, "%s is no aggregate or window function, so it takes no OVER", ast->function);
     }
     return bind_aggregate_type(binder, call->aggregate, &ast->at, args, call->arg_count, call->distinct, call->ignore_nulls,
-                               ast->filter != NULL || item->following < 0 || item->preceding < 0, &call->type, err);
+                               &call->type, err);
 }
 
 enum status bind_over(struct binder *binder, struct scope *scope, const struct ast_expression *ast, const struct expression **expression,

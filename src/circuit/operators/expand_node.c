@@ -1,5 +1,6 @@
 /* circuit/operators/expand_node.c: GROUPING SETS: a chunk goes out once per set, keys outside the set NULL, the grouping id
- * (bit key_count-1-i set: key i is not in the set) appended. Columns that stay are shared.
+ * (bit key_count-1-i set: key i is not in the set) appended. Columns that stay are shared. A set that is given twice makes groups of its
+ * own: its number among equal sets is in the bits above.
  */
 #include <string.h>
 
@@ -34,10 +35,14 @@ static enum status make_null(struct budget *budget, const struct type *type, uin
     return STATUS_OK;
 }
 
-static enum status make_grouping_id(struct budget *budget, const struct expand_spec *spec, uint64_t set, const struct type *type,
+static enum status make_grouping_id(struct budget *budget, const struct expand_spec *spec, uint32_t index, const struct type *type,
                                     uint32_t count, struct vector *vector, struct error *err)
 {
+    uint64_t set = spec->sets[index];
     int64_t id = 0;
+    for (uint32_t i = 0; i < index; i++) {
+        id += (int64_t)(spec->sets[i] == set) << spec->key_count;
+    }
     for (uint32_t i = 0; i < spec->key_count; i++) {
         id |= (int64_t)(((set >> i) & 1) == 0) << (spec->key_count - 1 - i);
     }
@@ -52,9 +57,10 @@ static enum status make_grouping_id(struct budget *budget, const struct expand_s
     return STATUS_OK;
 }
 
-static enum status expand_set(struct expand_node *self, uint64_t set, const struct batch *batch, struct batch *output, struct error *err)
+static enum status expand_set(struct expand_node *self, uint32_t index, const struct batch *batch, struct batch *output, struct error *err)
 {
     const struct expand_spec *spec = self->spec;
+    uint64_t set = spec->sets[index];
     struct budget *budget = node_budget(&self->node);
     uint32_t input_count = spec->input.schema->count;
     TRY(batch_init(output, spec->output->count, err));
@@ -67,7 +73,7 @@ static enum status expand_set(struct expand_node *self, uint64_t set, const stru
             TRY(vector_ref(&batch->columns[i], &output->columns[i], err));
         }
     }
-    return make_grouping_id(budget, spec, set, spec->output->columns[input_count].type, batch->count, &output->columns[input_count], err);
+    return make_grouping_id(budget, spec, index, spec->output->columns[input_count].type, batch->count, &output->columns[input_count], err);
 }
 
 static enum status expand_node_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
@@ -76,7 +82,7 @@ static enum status expand_node_receive(struct node *node, uint32_t input, const 
     struct expand_node *self = (struct expand_node *)node;
     for (uint32_t i = 0; i < self->spec->set_count; i++) {
         struct batch output = {0};
-        enum status status = expand_set(self, self->spec->sets[i], batch, &output, err);
+        enum status status = expand_set(self, i, batch, &output, err);
         if (status == STATUS_OK) {
             status = node_emit(node, &output, err);
         }
