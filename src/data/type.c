@@ -271,7 +271,7 @@ static void type_print_name(const struct type *type, struct text_builder *out)
         text_append_text(out, "INTERVAL MONTH");
         return;
     case TYPE_INTERVAL_DAY:
-        text_append_format(out, "INTERVAL SECOND(%" PRId32 ")", type->scale);
+        text_append_text(out, "INTERVAL SECOND(3)");
         return;
     case TYPE_ARRAY:
     case TYPE_MULTISET:
