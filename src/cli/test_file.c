@@ -110,9 +110,13 @@ static const char *take_record(struct test_file *file, struct lines *lines, char
     if (record == NULL) {
         return "no room for the records";
     }
-    bool dashes, has_rows = record->kind == RECORD_QUERY || record->kind == RECORD_READ;
+    bool dashes;
     record->nosort = record_heads[head].nosort;
-    record->body = take_body(lines, has_rows, &dashes);
+    if (record->kind == RECORD_READ) { /* the file's text follows at once */
+        record->expected = take_body(lines, false, &dashes);
+        return NULL;
+    }
+    record->body = take_body(lines, record->kind == RECORD_QUERY, &dashes);
     if (dashes) {
         record->expected = take_body(lines, false, &dashes);
     }
