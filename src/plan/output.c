@@ -125,7 +125,10 @@ static enum status check_accepts(struct planner *planner, const struct plan_node
         return error_set_at(err, ERROR_CHANGELOG_REFUSED, insert->relation->line, insert->relation->column,
                             "table '%s' needs a PRIMARY KEY to take rows that change (%s)", table, reason);
     }
-    bool keyed = context->primary_key_count == 0 || planner->context->settings.upsert_materialize ||
+    const char *connector = table_options_get(context->options, "connector");
+    const struct sink_type *type = connector != NULL ? sink_type_find(connector) : NULL;
+    bool conflicts = insert->on_conflict != NULL && strcmp(insert->on_conflict, "DEDUPLICATE") == 0 && type != NULL && type->any_order;
+    bool keyed = context->primary_key_count == 0 || planner->context->settings.upsert_materialize || conflicts ||
                  properties_has_key_within(&input->properties, context->primary_key, context->primary_key_count);
     if (!keyed) {
         return error_set_at(err, ERROR_CHANGELOG_REFUSED, insert->relation->line, insert->relation->column,

@@ -33,6 +33,7 @@ struct bound_insert {
     struct catalog_table *table;
     struct relation *relation;
     bool overwrite;
+    const char *on_conflict; /* ON CONFLICT DO: "ERROR", "NOTHING", "DEDUPLICATE"; NULL: not given */
 };
 enum status bind_insert(const struct bind_context *context, const struct ast_insert *ast, struct bound_insert *insert, struct error *err);
 /* The reading of a table: SCAN, computed columns, WATERMARK; the schema is that of the table's columns. */

@@ -147,6 +147,6 @@ enum status bind_insert(const struct bind_context *context, const struct ast_ins
     TRY(bind_partition_values(&self, err));
     TRY(bind_whole_query(&binder, NULL, ast->query, &self.query, err));
     TRY(choose_targets(&self, err));
-    *insert = (struct bound_insert){.table = table, .overwrite = ast->overwrite};
+    *insert = (struct bound_insert){.table = table, .overwrite = ast->overwrite, .on_conflict = ast->on_conflict};
     return complete_columns(&self, &insert->relation, err);
 }

@@ -16,9 +16,30 @@ struct sink_node {
     bool finished;
 };
 
+/* NOT NULL columns of the table (a planned filter drops such rows when the enforcer says so). */
+static enum status sink_check_nulls(const struct sink_node *self, const struct batch *batch, struct error *err)
+{
+    const struct type *row_type = self->spec->context->row;
+    struct selection rows = batch_selection(batch);
+    for (uint32_t c = 0; c < row_type->child_count; c++) {
+        const struct vector *column = &batch->columns[c];
+        if (row_type->children[c]->nullable || (column->validity == NULL && column->physical != PHYSICAL_NULL)) {
+            continue;
+        }
+        for (uint32_t k = 0; k < rows.count; k++) {
+            if (!vector_is_valid(column, selection_row(&rows, k))) {
+                return error_set(err, ERROR_NULL_NOT_ALLOWED, "column '%s' of table '%s' is NOT NULL, but a row has NULL there",
+                                 row_type->names[c], self->spec->context->table);
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status sink_node_write(void *owner, struct batch *batch, const uint8_t *kinds, struct error *err)
 {
     struct sink_node *self = owner;
+    TRY(sink_check_nulls(self, batch, err));
     return self->sink->type->write(self->sink, batch, kinds, err);
 }
 
@@ -30,6 +51,7 @@ static enum status sink_node_receive(struct node *node, uint32_t input, const st
         return change_log_add(self->log, batch, err);
     }
     uint8_t kinds[CHUNK_ROWS];
+    TRY(sink_check_nulls(self, batch, err));
     memset(kinds, ROW_INSERT, batch->count);
     for (uint32_t row = 0; batch->weights != NULL && row < batch->count; row++) {
         kinds[row] = batch->weights[row] < 0 ? ROW_DELETE : ROW_INSERT;
