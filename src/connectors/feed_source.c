@@ -5,7 +5,7 @@
 #include "connectors/built_in.h"
 #include "connectors/feed_queue.h"
 
-enum { WAIT_US = 50000 };
+enum { WAIT_US = 0 };
 
 struct feed_source {
     struct source base;
