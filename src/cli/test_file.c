@@ -119,8 +119,6 @@ static const char *take_record(struct test_file *file, struct lines *lines, char
     record->body = take_body(lines, record->kind == RECORD_QUERY, &dashes);
     if (dashes) {
         record->expected = take_body(lines, false, &dashes);
-    } else if (record->kind == RECORD_READ) { /* the file's text follows at once */
-        record->expected = record->body;
     }
     return NULL;
 }

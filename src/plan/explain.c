@@ -219,10 +219,70 @@ static void describe_expression(const struct plan_node *node, const struct expre
     expression_print(expression, names_of(node->inputs[0], names, NAMES_MAX), out);
 }
 
-void plan_node_describe(const struct plan_node *node, struct text_builder *out)
+static bool describe_windows_and_joins(const struct plan_node *node, struct text_builder *out)
 {
     switch (node->operator) {
+    case PLAN_WINDOW_COLUMNS:
+        describe_window(&node->window_columns.window, out);
+        return true;
+    case PLAN_WINDOW_AGGREGATE:
+        describe_window_aggregate(node, &node->window_aggregate, out);
+        return true;
+    case PLAN_SESSION_WINDOW:
+        describe_window_aggregate(node, &node->session.base, out);
+        return true;
+    case PLAN_JOIN:
+        describe_join(node, &node->join, out);
+        return true;
+    case PLAN_INTERVAL_JOIN:
+        describe_interval(node, out);
+        return true;
+    case PLAN_WINDOW_JOIN:
+        describe_join(node, &node->window_join.join, out);
+        return true;
+    case PLAN_LOOKUP_JOIN:
+        describe_join(node, &node->lookup_join.join, out);
+        return true;
+    case PLAN_TEMPORAL_JOIN:
+        describe_join(node, &node->temporal_join.join, out);
+        text_append_format(out, " as of %s", node->inputs[0]->schema->columns[node->temporal_join.left_time].name);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool describe_ordered(const struct plan_node *node, struct text_builder *out)
+{
+    switch (node->operator) {
+    case PLAN_TOP_N:
+        describe_top_n(node, out);
+        return true;
+    case PLAN_DEDUPLICATE:
+        describe_deduplicate(node, out);
+        return true;
+    case PLAN_OVER:
+        describe_over(node, out);
+        return true;
+    case PLAN_SORT:
+        describe_sort(node, out);
+        return true;
+    case PLAN_LIMIT:
+        text_append_format(out, "%lld, offset %lld", (long long)node->limit.fetch, (long long)node->limit.offset);
+        return true;
+    default:
+        return false;
+    }
+}
+
+void plan_node_describe(const struct plan_node *node, struct text_builder *out)
+{
+    if (describe_windows_and_joins(node, out) || describe_ordered(node, out)) {
+        return;
+    }
+    switch (node->operator) {
     case PLAN_SOURCE:
+    case PLAN_SINK:
         text_append_format(out, "%s: ", node->table);
         print_schema(node->schema, out);
         break;
@@ -245,61 +305,16 @@ void plan_node_describe(const struct plan_node *node, struct text_builder *out)
     case PLAN_EXPAND:
         text_append_format(out, "%u grouping sets", node->expand.set_count);
         break;
-    case PLAN_WINDOW_COLUMNS:
-        describe_window(&node->window_columns.window, out);
-        break;
-    case PLAN_WINDOW_AGGREGATE:
-        describe_window_aggregate(node, &node->window_aggregate, out);
-        break;
-    case PLAN_SESSION_WINDOW:
-        describe_window_aggregate(node, &node->session.base, out);
-        break;
-    case PLAN_JOIN:
-        describe_join(node, &node->join, out);
-        break;
-    case PLAN_INTERVAL_JOIN:
-        describe_interval(node, out);
-        break;
-    case PLAN_WINDOW_JOIN:
-        describe_join(node, &node->window_join.join, out);
-        break;
-    case PLAN_LOOKUP_JOIN:
-        describe_join(node, &node->lookup_join.join, out);
-        break;
-    case PLAN_TEMPORAL_JOIN:
-        describe_join(node, &node->temporal_join.join, out);
-        text_append_format(out, " as of %s", node->inputs[0]->schema->columns[node->temporal_join.left_time].name);
-        break;
-    case PLAN_TOP_N:
-        describe_top_n(node, out);
-        break;
-    case PLAN_DEDUPLICATE:
-        describe_deduplicate(node, out);
-        break;
-    case PLAN_OVER:
-        describe_over(node, out);
-        break;
-    case PLAN_SORT:
-        describe_sort(node, out);
-        break;
-    case PLAN_LIMIT:
-        text_append_format(out, "%lld, offset %lld", (long long)node->limit.fetch, (long long)node->limit.offset);
-        break;
     case PLAN_SET:
         text_append_format(out, "%s%s", node->set.except ? "EXCEPT" : "INTERSECT", node->set.all ? " ALL" : "");
         break;
     case PLAN_UNNEST:
         describe_expression(node, node->unnest.collection, out);
         break;
-    case PLAN_SINK:
-        text_append_format(out, "%s: ", node->table);
-        print_schema(node->schema, out);
-        break;
     case PLAN_RESULT:
         print_schema(node->schema, out);
         break;
-    case PLAN_UNION:
-    case PLAN_OPERATOR_COUNT:
+    default:
         break;
     }
 }
