@@ -78,7 +78,7 @@ static void read_below(const char *path, struct text_builder *out, int depth)
     }
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
-        char inner[PATH_BYTES];
+        char inner[PATH_BYTES + 256];
         if (entry->d_name[0] != '.') {
             snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
             read_below(inner, out, depth + 1);

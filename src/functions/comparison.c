@@ -184,8 +184,12 @@ static enum status bind_comparison(struct function_binding *binding, enum compar
         return bind_decimal(binding, operation, err);
     }
     const struct comparison *comparison = comparison_find(physical, operation);
+    if (comparison == NULL && !equality) {
+        return function_refuse(binding, err);
+    }
     if (comparison == NULL) {
-        binding->kernel = (struct kernel){.run = run_equal_nested, .traits = FUNCTION_STRICT, .data = &negations[operation]};
+        binding->kernel = (struct kernel){
+            .run = run_equal_nested, .traits = FUNCTION_STRICT, .data = &negations[operation == COMPARISON_NOT_EQUAL]};
         return STATUS_OK;
     }
     uint32_t total = physical == PHYSICAL_STRING ? 0 : FUNCTION_TOTAL;
