@@ -78,9 +78,9 @@ static void read_below(const char *path, struct text_builder *out, int depth)
     }
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
-        char inner[PATH_BYTES + 256];
-        if (entry->d_name[0] != '.') {
-            snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
+        char inner[PATH_BYTES];
+        int length = snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
+        if (entry->d_name[0] != '.' && length < (int)sizeof inner) {
             read_below(inner, out, depth + 1);
         }
     }
