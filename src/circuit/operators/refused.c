@@ -6,25 +6,6 @@ static enum status refuse(const char *what, struct error *err)
     return error_set(err, ERROR_NOT_SUPPORTED, "%s is not supported", what);
 }
 
-enum status over_node_create(struct circuit *circuit, const struct over_spec *spec, struct node *input, struct node **node, struct error *err)
-{
-    (void)circuit;
-    (void)spec;
-    (void)input;
-    (void)node;
-    return refuse("OVER", err);
-}
-
-enum status unnest_node_create(struct circuit *circuit, const struct unnest_spec *spec, struct node *input, struct node **node,
-                               struct error *err)
-{
-    (void)circuit;
-    (void)spec;
-    (void)input;
-    (void)node;
-    return refuse("UNNEST", err);
-}
-
 enum status temporal_join_create(struct circuit *circuit, const struct temporal_join_spec *spec, struct node *left, struct node *right,
                                  struct node **node, struct error *err)
 {

@@ -1,0 +1,527 @@
+/* circuit/operators/over_node.c: aggregates and window functions over the rows of a partition.
+ *
+ * Table        partition -> its rows (over_run.h computes along them).
+ * Event time   A row waits, sorted, until the watermark has passed its time; then results of the partition's due rows are emitted and of its
+ *              rows only those are kept that a later frame or LAG reads. Late rows and rows without a time are counted and dropped.
+ * Clock        By processing time rows are due as they come, at the tick's time.
+ * Any order    All rows are kept, sorted, and what was shown for each. At the end of a tick a changed partition is computed again from the
+ *              first row that differs (from the start if a result may read ahead); the difference of output rows, found by
+ *              their hash, is emitted. Without a value that exists (a SUM out of range) the partition is held back (held_errors.h).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "circuit/held_errors.h"
+#include "circuit/operators/over_changes.h"
+#include "circuit/operators/over_run.h"
+#include "circuit/operators/time_heap.h"
+
+struct over_partition {
+    struct sorted_rows waiting; /* any order: all rows */
+    struct over_items items;    /* what is being passed, what stays for later frames; any order: what is shown */
+    row_handle *shown;          /* any order: the output row of each item */
+    struct over_place place;
+    uint32_t slot;
+    bool touched, held;
+    uint64_t record[];
+};
+
+struct over_node {
+    struct node node;
+    const struct over_spec *spec;
+    bool streams;
+    struct key_table *table; /* NULL: no partition columns */
+    struct over_partition *single;
+    struct row_store *store, *results;
+    struct row_order order;
+    struct row_output *output;
+    struct call_states states;
+    struct held_errors *held;
+    struct time_heap due;
+    struct over_changes changes;
+    struct over_items all;
+    struct over_partition **touched;
+    uint32_t touched_count, touched_capacity;
+    row_handle *gone, *old_results;
+    uint32_t gone_count, gone_capacity, old_count, old_capacity;
+    uint64_t hashes[CHUNK_ROWS];
+    uint32_t slots[CHUNK_ROWS];
+    row_handle handles[CHUNK_ROWS];
+    uint16_t selected[CHUNK_ROWS];
+    struct over_run run;
+};
+
+/* ---- partitions ---- */
+
+static enum status over_partition_at(struct over_node *self, uint32_t slot, struct over_partition **partition, struct error *err)
+{
+    struct over_partition **place = self->table == NULL ? &self->single : &((struct over_partition **)key_table_values(self->table, 0))[slot];
+    if (*place == NULL) {
+        size_t bytes = sizeof(struct over_partition) + over_run_bytes(&self->run);
+        if (!budget_charge(node_budget(&self->node), bytes)) {
+            return error_set(err, ERROR_BUDGET_SPENT, "no room for another partition of OVER");
+        }
+        *place = calloc(1, bytes);
+        if (*place == NULL) {
+            budget_release(node_budget(&self->node), bytes);
+            return error_set(err, ERROR_BUDGET_SPENT, "no room for another partition of OVER");
+        }
+        (*place)->slot = slot;
+    }
+    *partition = *place;
+    return STATUS_OK;
+}
+
+static void over_partition_free(struct over_node *self, struct over_partition *partition)
+{
+    sorted_rows_release(&partition->waiting, node_budget(&self->node));
+    free(partition->items.items);
+    free(partition->shown);
+    free(partition);
+    budget_release(node_budget(&self->node), sizeof *partition + over_run_bytes(&self->run));
+}
+
+static enum status over_touch(struct over_node *self, struct over_partition *partition, struct error *err)
+{
+    if (partition->touched) {
+        return STATUS_OK;
+    }
+    TRY(over_list_room((void **)&self->touched, &self->touched_capacity, self->touched_count, sizeof(void *), err));
+    self->touched[self->touched_count++] = partition;
+    partition->touched = true;
+    return STATUS_OK;
+}
+
+static enum status over_drop_row(struct over_node *self, row_handle row, struct error *err)
+{
+    TRY(over_list_room((void **)&self->gone, &self->gone_capacity, self->gone_count, sizeof row, err));
+    self->gone[self->gone_count++] = row;
+    return STATUS_OK;
+}
+
+/* ---- rows in ---- */
+
+/* Event time: takes out rows without a time and late ones. */
+static uint32_t over_choose(struct over_node *self, const struct batch *batch)
+{
+    struct selection rows = batch_selection(batch);
+    const struct vector *time = self->spec->event_time ? &batch->columns[self->spec->over.order[0].column] : NULL;
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < rows.count; k++) {
+        uint32_t row = selection_row(&rows, k);
+        if (time != NULL && !vector_is_valid(time, row)) {
+            self->node.metrics.null_time++;
+            continue;
+        }
+        if (time != NULL && batch_watermark(batch, row) != WATERMARK_NONE && vector_int64(time)[row] <= batch_watermark(batch, row)) {
+            self->node.metrics.late++;
+            continue;
+        }
+        self->selected[count++] = (uint16_t)row;
+    }
+    return count;
+}
+
+static enum status over_put_sorted(struct over_node *self, struct over_partition *partition, const struct sorted_item *item,
+                                   struct error *err)
+{
+    struct budget *budget = node_budget(&self->node);
+    struct sorted_place place = sorted_rows_seek(&partition->waiting, &self->order, item);
+    struct sorted_item *present = sorted_rows_at(&partition->waiting, &place);
+    if (present == NULL || row_order_compare(&self->order, present, item) != 0) {
+        return sorted_rows_insert(&partition->waiting, budget, place, item, err);
+    }
+    present->weight += item->weight;
+    row_store_free(self->store, item->row);
+    if (present->weight == 0) {
+        TRY(over_drop_row(self, present->row, err));
+        sorted_rows_remove(&partition->waiting, budget, place);
+    }
+    return STATUS_OK;
+}
+
+static enum status over_put(struct over_node *self, const struct batch *batch, uint32_t row, uint32_t slot, row_handle handle,
+                            struct error *err)
+{
+    struct over_partition *partition;
+    TRY(over_partition_at(self, slot, &partition, err));
+    struct sorted_item item = {.prefix = row_order_prefix(&self->order, batch, row),
+                               .row = handle,
+                               .ordinal = batch->ordered ? batch_ordinal(batch, row) : 0,
+                               .weight = batch_weight(batch, row)};
+    if (!self->spec->event_time) {
+        TRY(over_touch(self, partition, err));
+    }
+    if (self->spec->processing_time) {
+        item.prefix = node_evaluation(&self->node)->now_us;
+        return over_items_add(&partition->items, &item, err);
+    }
+    if (self->spec->event_time) {
+        struct sorted_place first = {0};
+        const struct sorted_item *earliest = sorted_rows_at(&partition->waiting, &first);
+        if (earliest == NULL || item.prefix < earliest->prefix) {
+            TRY(time_heap_push(&self->due, node_budget(&self->node), item.prefix, slot, err));
+        }
+    }
+    return over_put_sorted(self, partition, &item, err);
+}
+
+static enum status over_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
+{
+    (void)input;
+    struct over_node *self = (struct over_node *)node;
+    const struct over_relation *over = &self->spec->over;
+    struct batch chosen = *batch;
+    chosen.selected = self->selected;
+    chosen.selected_count = over_choose(self, batch);
+    if (chosen.selected_count == 0) {
+        return STATUS_OK;
+    }
+    if (self->table == NULL) {
+        memset(self->slots, 0, chosen.selected_count * sizeof *self->slots);
+    } else {
+        batch_hash(&chosen, over->partition, over->partition_count, self->hashes);
+        TRY(key_table_find_or_insert(self->table, &chosen, over->partition, self->hashes, self->slots, err));
+    }
+    TRY(row_store_add(self->store, &chosen, self->handles, err));
+    for (uint32_t k = 0; k < chosen.selected_count; k++) {
+        TRY(over_put(self, batch, self->selected[k], self->slots[k], self->handles[k], err));
+    }
+    return STATUS_OK;
+}
+
+/* ---- by time: rows that are due ---- */
+
+/* Copies of the row that waits, `weight` of them. */
+static enum status over_take_due(struct over_node *self, struct over_partition *partition, int64_t watermark, struct error *err)
+{
+    struct sorted_place first = {0};
+    struct sorted_item *item;
+    while ((item = sorted_rows_at(&partition->waiting, &first)) != NULL && item->prefix <= watermark) {
+        for (int64_t copy = 0; copy < item->weight; copy++) {
+            TRY(over_items_add(&partition->items, item, err));
+        }
+        first.at++;
+    }
+    struct sorted_rows rest = {0};
+    while ((item = sorted_rows_at(&partition->waiting, &first)) != NULL) {
+        struct sorted_place end = {rest.block_count, 0};
+        TRY(sorted_rows_insert(&rest, node_budget(&self->node), end, item, err));
+        first.at++;
+    }
+    sorted_rows_release(&partition->waiting, node_budget(&self->node));
+    partition->waiting = rest;
+    return STATUS_OK;
+}
+
+/* Keeps what a later frame, LAG or rank reads. */
+static enum status over_trim(struct over_node *self, struct over_partition *partition, struct error *err)
+{
+    struct over_items *items = &partition->items;
+    struct over_place *place = &partition->place;
+    uint32_t back = items->count > self->run.lookback ? items->count - self->run.lookback : 0;
+    uint32_t dropped = self->spec->over.preceding == FRAME_UNBOUNDED || back < place->begin ? back : place->begin;
+    if (self->run.keeps_all) {
+        return STATUS_OK;
+    }
+    for (uint32_t i = 0; i < dropped; i++) {
+        if (i + 1 == items->count || items->items[i + 1].row != items->items[i].row) { /* the last copy */
+            TRY(over_drop_row(self, items->items[i].row, err));
+        }
+    }
+    items->count -= dropped;
+    memmove(items->items, items->items + dropped, items->count * sizeof *items->items);
+    place->base += dropped;
+    place->next -= dropped;
+    place->end -= dropped < place->end ? dropped : place->end;
+    place->begin -= dropped < place->begin ? dropped : place->begin;
+    return STATUS_OK;
+}
+
+static enum status over_stream(struct over_node *self, struct over_partition *partition, struct error *err)
+{
+    struct over_target target = {(uint8_t *)partition->record, partition->slot, &self->states};
+    TRY(over_run_pass(&self->run, &partition->items, &partition->place, &target, err));
+    if (self->run.failed) {
+        *err = self->run.first_failure;
+        return err->status;
+    }
+    return over_trim(self, partition, err);
+}
+
+static enum status over_finish_due(struct over_node *self, int64_t watermark, struct error *err)
+{
+    struct timed due;
+    while (time_heap_pop(&self->due, watermark, &due)) {
+        struct over_partition *partition;
+        struct sorted_place first = {0};
+        const struct sorted_item *item;
+        TRY(over_partition_at(self, (uint32_t)due.item, &partition, err));
+        item = sorted_rows_at(&partition->waiting, &first);
+        if (item == NULL || item->prefix > watermark) {
+            continue;
+        }
+        TRY(over_take_due(self, partition, watermark, err));
+        TRY(over_stream(self, partition, err));
+        first = (struct sorted_place){0};
+        item = sorted_rows_at(&partition->waiting, &first);
+        if (item != NULL) {
+            TRY(time_heap_push(&self->due, node_budget(&self->node), item->prefix, due.item, err));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- any order: computed again ---- */
+
+static enum status over_list_all(struct over_node *self, const struct over_partition *partition, struct error *err)
+{
+    struct sorted_place place = {0};
+    const struct sorted_item *item;
+    self->all.count = 0;
+    while ((item = sorted_rows_at(&partition->waiting, &place)) != NULL) {
+        for (int64_t copy = 0; copy < item->weight; copy++) {
+            TRY(over_items_add(&self->all, item, err));
+        }
+        place.at++;
+    }
+    return STATUS_OK;
+}
+
+/* The first item whose result may differ. */
+static uint32_t over_first_change(const struct over_node *self, const struct over_partition *partition)
+{
+    const struct over_items *now = &self->all, *before = &partition->items;
+    uint32_t at = 0;
+    if (partition->held) {
+        return 0;
+    }
+    while (at < now->count && at < before->count && now->items[at].row == before->items[at].row) {
+        at++;
+    }
+    if (at == now->count && at == before->count) {
+        return at;
+    }
+    if (self->run.looks_ahead) {
+        return 0;
+    }
+    uint32_t changed = at;
+    while (self->run.by_peers && at > 0 &&
+           ((changed < now->count && row_order_compare_keys(&self->order, &now->items[at - 1], &now->items[changed]) == 0) ||
+            (changed < before->count && row_order_compare_keys(&self->order, &now->items[at - 1], &before->items[changed]) == 0))) {
+        at--;
+    }
+    return at;
+}
+
+static enum status over_compute(struct over_node *self, struct over_partition *partition, uint32_t from, struct error *err)
+{
+    struct over_place place;
+    struct call_states states = {0};
+    struct over_target target = {(uint8_t *)partition->record, partition->slot, &states};
+    memset(partition->record, 0, over_run_bytes(&self->run));
+    self->changes.count = 0;
+    self->run.failed = false;
+    if (self->run.calls != NULL) {
+        call_states_open(self->run.calls, node_budget(&self->node), &states);
+    }
+    over_run_start(&self->run, &self->all, from, &place);
+    enum status status = over_run_pass(&self->run, &self->all, &place, &target, err);
+    if (status == STATUS_OK) {
+        status = over_run_flush(&self->run, err);
+    }
+    if (self->run.calls != NULL) {
+        call_states_close(self->run.calls, &states);
+    }
+    return status;
+}
+
+/* What the partition shows becomes what was made for its items from `from` on. */
+static enum status over_replace_shown(struct over_node *self, struct over_partition *partition, uint32_t from, struct error *err)
+{
+    uint32_t count = self->all.count;
+    row_handle *shown;
+    for (uint32_t i = from; i < partition->items.count; i++) {
+        TRY(over_list_room((void **)&self->old_results, &self->old_capacity, self->old_count, sizeof(row_handle), err));
+        self->old_results[self->old_count++] = partition->shown[i];
+    }
+    TRY_ALLOC(shown, realloc(partition->shown, (count + 1) * sizeof *shown), err);
+    partition->shown = shown;
+    if (count > from) {
+        memcpy(shown + from, self->changes.made, (count - from) * sizeof *shown);
+    }
+    partition->items.count = from;
+    for (uint32_t i = from; i < count; i++) {
+        TRY(over_items_add(&partition->items, &self->all.items[i], err));
+    }
+    return STATUS_OK;
+}
+
+static enum status over_hold(struct over_node *self, struct over_partition *partition, struct error *err)
+{
+    uint64_t key = ((uint64_t)partition->slot + 1) * 0x9E3779B97F4A7C15u;
+    if (partition->held) {
+        TRY(held_errors_add_key(self->held, key, -1, &self->run.first_failure, err));
+    }
+    if (self->run.failed) {
+        TRY(held_errors_add_key(self->held, key, 1, &self->run.first_failure, err));
+    }
+    partition->held = self->run.failed;
+    return STATUS_OK;
+}
+
+static enum status over_settle(struct over_node *self, struct over_partition *partition, struct error *err)
+{
+    TRY(over_list_all(self, partition, err));
+    uint32_t from = over_first_change(self, partition), before = partition->items.count;
+    if (from < self->all.count || from < before || partition->held) {
+        TRY(over_compute(self, partition, from, err));
+        TRY(over_changes_emit(&self->changes, self->results, partition->shown == NULL ? NULL : partition->shown + from, before - from,
+                              self->output, err));
+        TRY(over_replace_shown(self, partition, from, err));
+        TRY(over_hold(self, partition, err));
+    }
+    partition->touched = false;
+    if (partition->waiting.block_count == 0) {
+        if (self->table == NULL) {
+            self->single = NULL;
+        } else {
+            key_table_remove(self->table, partition->slot);
+        }
+        over_partition_free(self, partition);
+    }
+    return STATUS_OK;
+}
+
+static enum status over_collect(struct node *node, const struct batch *batch, struct error *err)
+{
+    struct over_node *self = (struct over_node *)node;
+    return over_changes_collect(&self->changes, self->results, batch, err);
+}
+
+/* ---- the tick ---- */
+
+static enum status over_finish_touched(struct over_node *self, struct error *err)
+{
+    for (uint32_t i = 0; i < self->touched_count; i++) {
+        struct over_partition *partition = self->touched[i];
+        if (self->streams) {
+            partition->touched = false;
+            TRY(over_stream(self, partition, err));
+        } else {
+            TRY(over_settle(self, partition, err));
+        }
+    }
+    self->touched_count = 0;
+    return STATUS_OK;
+}
+
+static enum status over_finish_tick(struct node *node, const struct tick *tick, struct error *err)
+{
+    struct over_node *self = (struct over_node *)node;
+    if (self->spec->event_time) {
+        TRY(over_finish_due(self, node_input_watermark(node, 0), err));
+    }
+    TRY(over_finish_touched(self, err));
+    TRY(over_run_flush(&self->run, err));
+    if (!self->streams) {
+        TRY(row_output_flush(self->output, err));
+        TRY(held_errors_check(self->held, tick, err));
+    }
+    for (uint32_t i = 0; i < self->gone_count; i++) {
+        row_store_free(self->store, self->gone[i]);
+    }
+    for (uint32_t i = 0; i < self->old_count; i++) {
+        row_store_free(self->results, self->old_results[i]);
+    }
+    self->gone_count = self->old_count = 0;
+    node->metrics.state_keys = self->table == NULL ? 1 : key_table_count(self->table);
+    node->metrics.state_bytes = row_store_bytes(self->store) + (self->results == NULL ? 0 : row_store_bytes(self->results)) +
+                                (self->table == NULL ? 0 : key_table_bytes(self->table));
+    node_pass_watermark(node);
+    return STATUS_OK;
+}
+
+static void over_close(struct node *node)
+{
+    struct over_node *self = (struct over_node *)node;
+    for (uint32_t slot = 0; self->table != NULL && slot < key_table_slots(self->table); slot++) {
+        struct over_partition *partition = ((struct over_partition **)key_table_values(self->table, 0))[slot];
+        if (key_table_has(self->table, slot) && partition != NULL) {
+            over_partition_free(self, partition);
+        }
+    }
+    if (self->single != NULL) {
+        over_partition_free(self, self->single);
+    }
+    if (self->run.calls != NULL) {
+        call_states_close(self->run.calls, &self->states);
+    }
+    over_run_close(&self->run);
+    time_heap_release(&self->due, node_budget(node));
+    key_table_destroy(self->table);
+    row_store_destroy(self->store);
+    row_store_destroy(self->results);
+    held_errors_destroy(self->held);
+    over_changes_release(&self->changes);
+    free(self->all.items);
+    free(self->touched);
+    free(self->gone);
+    free(self->old_results);
+}
+
+static const struct node_type over_type = {
+    .name = "Over",
+    .receive = over_receive,
+    .finish_tick = over_finish_tick,
+    .close = over_close,
+};
+
+/* ---- setup ---- */
+
+static enum status over_open_table(struct over_node *self, const struct type *const *types, struct error *err)
+{
+    const struct over_relation *over = &self->spec->over;
+    const struct type **key_types;
+    uint32_t value_bytes = sizeof(struct over_partition *);
+    if (over->partition_count == 0) {
+        return STATUS_OK;
+    }
+    TRY_ALLOC(key_types, arena_alloc(node_arena(&self->node), over->partition_count * sizeof *key_types), err);
+    for (uint32_t i = 0; i < over->partition_count; i++) {
+        key_types[i] = types[over->partition[i]];
+    }
+    return key_table_create(node_budget(&self->node), key_types, over->partition_count, &value_bytes, 1, &self->table, err);
+}
+
+static enum status over_open_results(struct over_node *self, struct error *err)
+{
+    const struct over_spec *spec = self->spec;
+    const struct type *const *types;
+    TRY(schema_types(node_arena(&self->node), spec->output, &types, err));
+    TRY(row_store_create(node_budget(&self->node), types, spec->output->count, &self->results, err));
+    TRY(row_output_create(&self->node, self->results, spec->output, false, &self->output, err));
+    return held_errors_create(node_arena(&self->node), node_budget(&self->node), &self->held, err);
+}
+
+enum status over_node_create(struct circuit *circuit, const struct over_spec *spec, struct node *input, struct node **node, struct error *err)
+{
+    struct over_node *self;
+    const struct type *const *types;
+    const struct over_relation *over = &spec->over;
+    TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
+    self->spec = spec;
+    self->streams = spec->event_time || spec->processing_time;
+    TRY(circuit_add(circuit, &self->node, &over_type, "Over", &input, 1, err));
+    TRY(schema_types(circuit->arena, spec->input.schema, &types, err));
+    TRY(over_open_table(self, types, err));
+    TRY(row_store_create(circuit->budget, types, spec->input.schema->count, &self->store, err));
+    TRY(row_order_init(&self->order, circuit->arena, self->store, spec->input.schema, over->order, over->order_count,
+                       spec->input.ordered && !spec->input.changes, err));
+    TRY(over_run_open(&self->run, &self->node, spec, self->store, &self->order, self->streams ? node_emit : over_collect, err));
+    if (self->run.calls != NULL) {
+        call_states_open(self->run.calls, circuit->budget, &self->states);
+    }
+    *node = &self->node;
+    return self->streams ? STATUS_OK : over_open_results(self, err);
+}
