@@ -124,6 +124,9 @@ static enum status bind_frame(struct binder *binder, struct scope *scope, const 
         return STATUS_OK;
     }
     item->unit = ast->rows ? FRAME_ROWS : FRAME_RANGE;
+    if (item->order_count == 0) {
+        return bind_refuse(&ast->at, ERROR_INVALID_WINDOW, err, "a frame of rows needs ORDER BY in its OVER");
+    }
     if (ast->start == AST_UNBOUNDED_FOLLOWING || ast->end == AST_UNBOUNDED_PRECEDING) {
         return bind_refuse(&ast->at, ERROR_INVALID_WINDOW, err, "the frame ends before it begins");
     }
