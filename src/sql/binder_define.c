@@ -7,6 +7,7 @@
 
 #include "sql/binder_internal.h"
 #include "sql/parser.h"
+#include "sql/unparse.h"
 
 /* A table being put together. */
 struct definition {
@@ -30,13 +31,14 @@ static enum status copy_text(struct arena *arena, const char *text, const char *
     return STATUS_OK;
 }
 
+/* A tree of the arena's own, and its canonical text. */
 static enum status reparse(struct arena *arena, struct text sql, struct text *copy, const struct ast_expression **expression,
                            struct error *err)
 {
     char *text;
     TRY_ALLOC(text, text_to_arena(arena, sql), err);
-    *copy = (struct text){text, sql.length};
-    return sql_parse_expression(arena, *copy, expression, err);
+    TRY(sql_parse_expression(arena, (struct text){text, sql.length}, expression, err));
+    return unparse_expression_text(arena, *expression, copy, err);
 }
 
 static int find_column(const struct definition *self, const char *name)
@@ -422,10 +424,10 @@ static enum status define_view(struct binder *binder, const struct ast_create_vi
         TRY_ALLOC(columns[i].type, type_copy(table->arena, relation->schema.columns[i].type), err);
     }
     TRY_ALLOC(text, text_to_arena(table->arena, ast->query_sql), err);
-    table->query_sql = (struct text){text, ast->query_sql.length};
     table->columns = columns;
     table->column_count = relation->schema.count;
-    return sql_parse_query(table->arena, table->query_sql, &table->query, err);
+    TRY(sql_parse_query(table->arena, (struct text){text, ast->query_sql.length}, &table->query, err));
+    return unparse_query_text(table->arena, table->query, &table->query_sql, err);
 }
 
 enum status bind_create_view(const struct bind_context *context, struct budget *budget, const struct ast_create_view *ast,

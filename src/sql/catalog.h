@@ -18,7 +18,7 @@ struct table_column {
     enum ast_column_kind kind;
     const char *name, *comment;
     const struct type *type;
-    struct text expression_sql; /* COMPUTED: as written, printed by SHOW CREATE */
+    struct text expression_sql; /* COMPUTED: canonical (sql/unparse.h), printed by SHOW CREATE */
     const struct ast_expression *expression; /* COMPUTED: over the table's other columns */
     const char *metadata_key;
     bool is_virtual;
