@@ -17,6 +17,7 @@ struct definition {
     struct catalog_table *table;
     struct table_column *columns;
     uint32_t column_count, column_capacity;
+    uint32_t inherited_count; /* the first ones, of the table that this one is LIKE */
     struct table_option *options;
     uint32_t option_count, option_capacity;
 };
@@ -267,6 +268,9 @@ static enum status define_primary_key(struct definition *self, struct error *err
             return bind_refuse(&ast->name.at, ERROR_INVALID_DEFINITION, err, "column '%s' of the PRIMARY KEY is not a physical column",
                                column->name);
         }
+        if (keys[i] < self->inherited_count && column->type->nullable) {
+            return bind_refuse(&ast->name.at, ERROR_INVALID_DEFINITION, err, "column '%s' of the PRIMARY KEY may be NULL", column->name);
+        }
         TRY_ALLOC(column->type, type_with_nullable(self->arena, column->type, false), err);
     }
     self->table->primary_key = keys;
@@ -367,6 +371,7 @@ static enum status define_table(struct definition *self, struct error *err)
     const struct ast_create_table *ast = self->ast;
     if (ast->has_like) {
         TRY(define_like(self, err));
+        self->inherited_count = self->column_count;
     }
     for (uint32_t i = 0; i < ast->column_count && ast->as_query == NULL; i++) {
         TRY(define_plain_column(self, &ast->columns[i], err));
