@@ -38,7 +38,7 @@ struct row_store {
     struct budget *budget;
     struct slab slab;
     uint32_t column_count, fixed_bytes;
-    bool variable;
+    bool variable, unhashed;
     struct store_column *columns;
     uint32_t *all; /* 0, 1, 2, ... */
     struct text_builder encoded;
@@ -110,6 +110,11 @@ void row_store_destroy(struct row_store *store)
     free(store->all);
     free(store->sizes);
     free(store);
+}
+
+void row_store_omit_hashes(struct row_store *store)
+{
+    store->unhashed = true;
 }
 
 /* Adds the variable bytes of a column to each row's size. */
@@ -236,7 +241,9 @@ enum status row_store_add(struct row_store *store, const struct batch *batch, ro
     for (uint32_t i = 0; i < store->column_count; i++) {
         put_column(store, i, &batch->columns[i], rows, handles);
     }
-    put_hashes(store, batch, handles);
+    if (!store->unhashed) {
+        put_hashes(store, batch, handles);
+    }
     return STATUS_OK;
 }
 

@@ -19,6 +19,8 @@ struct row_store;
 enum status row_store_create(struct budget *budget, const struct type *const *types, uint32_t column_count, struct row_store **store,
                              struct error *err);
 void row_store_destroy(struct row_store *store);
+/* Before the first row: no one will ask for hashes, so none are computed (row_store_hash is 0). */
+void row_store_omit_hashes(struct row_store *store);
 /* Encodes the selected rows of the batch (all its columns); handles[k] for the k-th selected row. */
 enum status row_store_add(struct row_store *store, const struct batch *batch, row_handle *handles, struct error *err);
 void row_store_free(struct row_store *store, row_handle handle);

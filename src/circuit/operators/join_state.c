@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INDEX_FIRST_CELLS = 1024, LIST_FIRST_ITEMS = 64 };
+enum { INDEX_FIRST_CELLS = 1024, LIST_FIRST_ITEMS = 64, PREFETCH_AHEAD = 16 };
 
 static enum status paged_need(struct paged *paged, uint32_t element, struct error *err)
 {
@@ -158,7 +158,11 @@ enum status join_side_open(struct join_side *side, struct budget *budget, struct
     side->entries = (struct paged){.budget = budget, .element_bytes = sizeof(struct join_entry)};
     side->extras = (struct paged){.budget = budget, .element_bytes = sizeof(struct join_extra)};
     side->index.budget = budget;
-    return row_store_create(budget, types, side->kept_count, &side->rows, err);
+    TRY(row_store_create(budget, types, side->kept_count, &side->rows, err));
+    if (!side->indexed) {
+        row_store_omit_hashes(side->rows);
+    }
+    return STATUS_OK;
 }
 
 enum status join_state_open(struct join_state *state, struct arena *arena, const struct type *const *key_types, struct error *err)
@@ -272,6 +276,9 @@ enum status join_side_add(struct join_state *state, uint32_t which, const struct
     TRY(row_store_add(side->rows, batch, handles, err));
     for (uint32_t k = 0; k < rows.count; k++) {
         uint32_t row = selection_row(&rows, k);
+        if (k + PREFETCH_AHEAD < rows.count) {
+            __builtin_prefetch(&join_heads(state, slots[k + PREFETCH_AHEAD])[which], 1);
+        }
         uint32_t found = side->indexed ? index_find(side, handles[k]) : 0;
         fresh[k] = found == 0;
         if (found == 0) {
