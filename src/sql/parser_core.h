@@ -145,6 +145,7 @@ struct schema_parts {
 enum status parser_schema(struct parser *parser, struct schema_parts *parts); /* in parentheses */
 enum status parser_schema_element(struct parser *parser, struct schema_parts *parts);
 enum status parser_distribution(struct parser *parser, struct ast_distribution *distribution); /* after DISTRIBUTED */
+enum status parser_replace_table(struct parser *parser, struct ast_statement *statement);
 enum status parser_if_not_exists(struct parser *parser, bool *given);
 enum status parser_comment(struct parser *parser, const char **comment); /* if there is one */
 
@@ -158,6 +159,7 @@ enum status parser_other(struct parser *parser, struct ast_statement *statement)
 enum status parser_create_other(struct parser *parser, const struct create_words *words, struct ast_statement *statement);
 enum status parser_create(struct parser *parser, struct ast_statement *statement);
 enum status parser_show(struct parser *parser, struct ast_statement *statement);
+enum status parser_bare_statement_set(struct parser *parser, const struct ast_statement **statement);
 enum status parser_statement(struct parser *parser, const struct ast_statement **statement);
 
 #endif

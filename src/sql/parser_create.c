@@ -288,6 +288,16 @@ static enum status create_table(struct parser *parser, struct ast_create_table *
     return STATUS_OK;
 }
 
+/* REPLACE TABLE is taken. */
+enum status parser_replace_table(struct parser *parser, struct ast_statement *statement)
+{
+    struct ast_create_table *table;
+    TRY(parser_allocate(parser, sizeof *table, &table));
+    *table = (struct ast_create_table){.or_replace = true};
+    statement->other = table;
+    return create_table(parser, table);
+}
+
 /* [name [COMMENT 'x'], ...] of a view */
 static enum status view_columns(struct parser *parser, struct ast_create_view *view)
 {

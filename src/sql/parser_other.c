@@ -1,38 +1,45 @@
-/* Statements of kind OTHER: known by name, so that they are refused by name; what follows the name is taken up to the end of the
- * statement as written. */
+/* Statements of kind OTHER: which words begin them, and who reads the rest. They are refused by name when bound. */
 #include <string.h>
 
-#include "sql/ast_other.h"
-#include "sql/parser_core.h"
+#include "sql/parser_other.h"
 
-static const char *const names[][4] = {
-    {"ALTER", "CATALOG"},       {"ALTER", "CONNECTION"},      {"ALTER", "DATABASE"},       {"ALTER", "FUNCTION"},
-    {"ALTER", "MATERIALIZED", "TABLE"}, {"ALTER", "MODEL"},   {"ALTER", "TABLE"},          {"ALTER", "VIEW"},
-    {"ALTER", "TEMPORARY", "FUNCTION"}, {"ALTER", "TEMPORARY", "SYSTEM", "FUNCTION"},
-    {"ADD", "JAR"},             {"ANALYZE", "TABLE"},         {"CALL"},                    {"COMPILE", "AND", "EXECUTE", "PLAN"},
-    {"COMPILE", "PLAN"},        {"DELETE"},                   {"EXECUTE", "PLAN"},         {"LOAD", "MODULE"},
-    {"REMOVE", "JAR"},          {"STOP", "JOB"},              {"TRUNCATE", "TABLE"},       {"UNLOAD", "MODULE"},
-    {"UPDATE"},                 {"REPLACE", "TABLE"},
+static const struct {
+    const char *words[4];
+    parser_other_fn *parse;
+} statements[] = {
+    {{"ALTER", "CATALOG"}, parser_alter_options},
+    {{"ALTER", "CONNECTION"}, parser_alter_options},
+    {{"ALTER", "DATABASE"}, parser_alter_options},
+    {{"ALTER", "FUNCTION"}, parser_alter_function},
+    {{"ALTER", "MATERIALIZED", "TABLE"}, parser_alter_table},
+    {{"ALTER", "MODEL"}, parser_alter_options},
+    {{"ALTER", "TABLE"}, parser_alter_table},
+    {{"ALTER", "VIEW"}, parser_alter_view},
+    {{"ALTER", "TEMPORARY", "FUNCTION"}, parser_alter_function},
+    {{"ALTER", "TEMPORARY", "SYSTEM", "FUNCTION"}, parser_alter_function},
+    {{"ADD", "JAR"}, parser_jar},
+    {{"ANALYZE", "TABLE"}, parser_analyze},
+    {{"CALL"}, parser_call_procedure},
+    {{"COMPILE", "AND", "EXECUTE", "PLAN"}, parser_compile_plan},
+    {{"COMPILE", "PLAN"}, parser_compile_plan},
+    {{"DELETE"}, parser_delete},
+    {{"EXECUTE", "PLAN"}, parser_execute_plan},
+    {{"LOAD", "MODULE"}, parser_module},
+    {{"REMOVE", "JAR"}, parser_jar},
+    {{"REPLACE", "TABLE"}, parser_replace_table},
+    {{"STOP", "JOB"}, parser_stop_job},
+    {{"TRUNCATE", "TABLE"}, parser_truncate},
+    {{"UNLOAD", "MODULE"}, parser_module},
+    {{"UPDATE"}, parser_update},
 };
-static const char *const created[][2] = {{"CATALOG"}, {"CONNECTION"}, {"DATABASE"}, {"FUNCTION"}, {"MATERIALIZED", "TABLE"}, {"MODEL"}};
-
-/* The tokens up to ';' or the end; quotes and comments are the lexer's. */
-static enum status rest(struct parser *parser, struct ast_statement *statement)
-{
-    struct ast_other *other;
-    TRY(parser_allocate(parser, sizeof *other, &other));
-    while (!parser_sees(parser, 0, ";") && parser_peek(parser, 0)->kind != TOKEN_END) {
-        if (parser_peek(parser, 0)->kind == TOKEN_BAD) {
-            return parser_unexpected(parser, NULL);
-        }
-        parser_skip(parser, 1);
-    }
-    parser_end_position(parser, &statement->at);
-    other->sql = parser_source(parser, &statement->at);
-    statement->kind = AST_STATEMENT_OTHER;
-    statement->other = other;
-    return other->sql.bytes == NULL ? parser_no_room(parser) : STATUS_OK;
-}
+static const struct {
+    const char *words[2];
+    parser_object_fn *parse;
+} objects[] = {
+    {{"CATALOG"}, parser_create_options},   {{"CONNECTION"}, parser_create_options},
+    {{"DATABASE"}, parser_create_options},  {{"FUNCTION"}, parser_create_function},
+    {{"MODEL"}, parser_create_model},       {{"MATERIALIZED", "TABLE"}, parser_create_materialized},
+};
 
 /* How many of the words stand here; 0: not all of them. */
 static uint32_t words_here(struct parser *parser, const char *const *words, uint32_t limit)
@@ -44,7 +51,8 @@ static uint32_t words_here(struct parser *parser, const char *const *words, uint
     return count < limit && words[count] != NULL ? 0 : count;
 }
 
-static enum status named(struct parser *parser, const char *first, const char *const *words, uint32_t count, struct ast_statement *statement)
+static enum status name_statement(struct parser *parser, const char *first, const char *const *words, uint32_t count,
+                                  struct ast_statement *statement)
 {
     struct text_builder name = {0};
     text_append_text(&name, first);
@@ -53,30 +61,43 @@ static enum status named(struct parser *parser, const char *first, const char *c
     }
     statement->words = name.failed ? NULL : arena_text(parser->arena, name.bytes, name.length);
     text_builder_close(&name);
-    return statement->words == NULL ? parser_no_room(parser) : rest(parser, statement);
+    statement->kind = AST_STATEMENT_OTHER;
+    parser_skip(parser, count);
+    return statement->words == NULL ? parser_no_room(parser) : STATUS_OK;
 }
 
 enum status parser_other(struct parser *parser, struct ast_statement *statement)
 {
-    for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
-        uint32_t count = words_here(parser, names[i], 4);
+    for (size_t i = 0; i < ARRAY_LENGTH(statements); i++) {
+        uint32_t count = words_here(parser, statements[i].words, 4);
         if (count > 0) {
-            return named(parser, "", names[i], count, statement);
+            TRY(name_statement(parser, "", statements[i].words, count, statement));
+            return statements[i].parse(parser, statement);
         }
     }
     return parser_unexpected(parser, "a statement");
 }
 
-/* CREATE [OR REPLACE] [TEMPORARY [SYSTEM]] is taken. */
+/* CREATE [OR REPLACE | OR ALTER] [TEMPORARY [SYSTEM]] is taken. */
 enum status parser_create_other(struct parser *parser, const struct create_words *words, struct ast_statement *statement)
 {
+    struct ast_create_object *object;
     statement->at = words->at;
-    for (size_t i = 0; i < ARRAY_LENGTH(created); i++) {
-        uint32_t count = words_here(parser, created[i], 2);
+    TRY(parser_allocate(parser, sizeof *object, &object));
+    *object = (struct ast_create_object){.at = words->at, .or_replace = words->or_replace, .or_alter = words->or_alter,
+                                         .temporary = words->temporary, .system = words->system};
+    for (size_t i = 0; i < ARRAY_LENGTH(objects); i++) {
+        uint32_t count = words_here(parser, objects[i].words, 2);
         if (count > 0) {
-            return named(parser, "CREATE", created[i], count, statement);
+            TRY(name_statement(parser, "CREATE", objects[i].words, count, statement));
+            statement->other = object;
+            TRY(parser_if_not_exists(parser, &object->if_not_exists));
+            TRY(parser_name(parser, &object->name, "a name"));
+            TRY(objects[i].parse(parser, object));
+            parser_end_position(parser, &object->at);
+            return STATUS_OK;
         }
-        parser_at(parser, created[i][0]); /* for the message */
+        parser_at(parser, objects[i].words[0]); /* for the message */
     }
     return parser_unexpected(parser, NULL);
 }

@@ -154,6 +154,20 @@ static enum status begin(struct parser *parser, struct ast_statement *statement)
     return statement_set(parser, statement);
 }
 
+/* STATEMENT SET BEGIN ... END without EXECUTE: after EXPLAIN and COMPILE PLAN .. FOR */
+enum status parser_bare_statement_set(struct parser *parser, const struct ast_statement **result)
+{
+    struct ast_statement *set;
+    TRY(parser_allocate(parser, sizeof *set, &set));
+    set->at = parser_start_position(parser);
+    parser_skip(parser, 2);
+    TRY(parser_expect(parser, "BEGIN"));
+    TRY(statement_set(parser, set));
+    parser_end_position(parser, &set->at);
+    *result = set;
+    return STATUS_OK;
+}
+
 static enum status explain_details(struct parser *parser, struct ast_statement *statement)
 {
     do {
@@ -183,15 +197,8 @@ static enum status explain(struct parser *parser, struct ast_statement *statemen
         parser_at(parser, "PLAN_ADVICE")) {
         TRY(explain_details(parser, statement));
     }
-    if (parser_accept_pair(parser, "STATEMENT", "SET")) { /* EXPLAIN STATEMENT SET BEGIN ... END */
-        struct ast_statement *set;
-        TRY(parser_allocate(parser, sizeof *set, &set));
-        set->at = parser->tokens[parser->next - 2].at;
-        TRY(parser_expect(parser, "BEGIN"));
-        TRY(statement_set(parser, set));
-        parser_end_position(parser, &set->at);
-        statement->explain.statement = set;
-        return STATUS_OK;
+    if (parser_at_pair(parser, "STATEMENT", "SET")) {
+        return parser_bare_statement_set(parser, &statement->explain.statement);
     }
     return parser_statement(parser, &statement->explain.statement);
 }
