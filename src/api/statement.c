@@ -241,9 +241,46 @@ static enum status describe_statement_run(struct statement *self, const struct a
 
 static enum status explain_run(struct statement *self, const struct ast_statement *statement, struct error *err);
 
+/* The changed entry takes the place of the old one; renamed, its name must be free. */
+static enum status alter_replace(struct statement *self, const struct ast_alter *ast, struct catalog_table *old, struct catalog_table *changed,
+                                 struct error *err)
+{
+    struct catalog *catalog = self->session->catalog;
+    bool rename = ast->kind == AST_ALTER_RENAME, temporary = old->temporary, view = old->is_view;
+    enum status status = catalog_add(catalog, changed, false, !rename, err);
+    if (status != STATUS_OK) {
+        catalog_table_unref(changed);
+        return status;
+    }
+    if (rename) {
+        TRY(catalog_drop(catalog, &ast->name, view, temporary, false, err));
+    }
+    return statement_done(self, view ? "View altered." : "Table altered.", err);
+}
+
+static enum status alter_run(struct statement *self, const struct ast_statement *statement, bool view, struct error *err)
+{
+    const struct ast_alter *ast = statement->other;
+    const char *what = view ? "view" : "table";
+    struct catalog_table *table = catalog_find(self->session->catalog, &ast->name), *changed;
+    if (table == NULL && ast->if_exists) {
+        return statement_done(self, "OK", err);
+    }
+    if (table == NULL || table->is_view != view) {
+        return error_set_at(err, ERROR_UNKNOWN_TABLE, ast->name.at.line, ast->name.at.column, "there is no %s '%s'", what,
+                            ast->name.parts[ast->name.count - 1]);
+    }
+    TRY(view ? bind_alter_view(&self->context.bind, &self->session->budget, table, ast, &changed, err)
+             : bind_alter_table(&self->context.bind, &self->session->budget, table, ast, &changed, err));
+    return alter_replace(self, ast, table, changed, err);
+}
+
 static enum status other_run(struct statement *self, const struct ast_statement *statement, struct error *err)
 {
-    (void)self;
+    bool view = strcmp(statement->words, "ALTER VIEW") == 0;
+    if (view || strcmp(statement->words, "ALTER TABLE") == 0) {
+        return alter_run(self, statement, view, err);
+    }
     return error_set_at(err, ERROR_NOT_SUPPORTED, statement->at.line, statement->at.column, "%s is not supported", statement->words);
 }
 
