@@ -116,12 +116,22 @@ static enum status statement_set_run(struct statement *self, const struct ast_st
 
 /* ---- definitions ---- */
 
+/* Takes the table, also when it fails. */
+static enum status add_to_catalog(struct statement *self, struct catalog_table *table, bool if_not_exists, bool or_replace, struct error *err)
+{
+    enum status status = catalog_add(self->session->catalog, table, if_not_exists, or_replace, err);
+    if (status != STATUS_OK) {
+        catalog_table_unref(table);
+    }
+    return status;
+}
+
 static enum status create_view_run(struct statement *self, const struct ast_statement *statement, struct error *err)
 {
     const struct ast_create_view *ast = &statement->create_view;
     struct catalog_table *table;
     TRY(bind_create_view(&self->context.bind, &self->session->budget, ast, &table, err));
-    TRY(catalog_add(self->session->catalog, table, ast->if_not_exists, ast->or_replace, err));
+    TRY(add_to_catalog(self, table, ast->if_not_exists, ast->or_replace, err));
     return statement_done(self, "View created.", err);
 }
 
@@ -141,7 +151,7 @@ static enum status create_table_run(struct statement *self, const struct ast_sta
     bool existed = catalog_find(self->session->catalog, &ast->name) != NULL;
     struct catalog_table *table;
     TRY(bind_create_table(&self->context.bind, &self->session->budget, ast, &table, err));
-    TRY(catalog_add(self->session->catalog, table, ast->if_not_exists, ast->or_replace, err));
+    TRY(add_to_catalog(self, table, ast->if_not_exists, ast->or_replace, err));
     if (ast->as_query != NULL && !existed) {
         enum status status = create_table_as(self, ast, err);
         if (status != STATUS_OK) {

@@ -162,7 +162,7 @@ static void round_date(struct kernel_call *call, const struct rounding *rounding
     const int32_t *values = vector_int32(call->args[0]);
     TIME_EACH_ROW(call, row)
     {
-        out[row] = timestamp_days(round_us(rounding, values[row] * US_PER_DAY, false));
+        out[row] = timestamp_days(round_us(rounding, (int64_t)((uint64_t)values[row] * (uint64_t)US_PER_DAY), false));
     }
 }
 

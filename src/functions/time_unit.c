@@ -181,7 +181,7 @@ int64_t time_instant_us(const struct vector *vector, uint32_t row, uint32_t *nan
     }
     switch (vector->type->kind) {
     case TYPE_DATE:
-        return vector_int32(vector)[row] * US_PER_DAY;
+        return (int64_t)((uint64_t)vector_int32(vector)[row] * (uint64_t)US_PER_DAY); /* a NULL row may hold anything */
     case TYPE_TIME:
         return vector_int32(vector)[row] * US_PER_MS;
     default:

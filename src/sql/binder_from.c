@@ -238,6 +238,20 @@ static enum status refuse_table(struct binder *binder, const struct ast_name *na
                        nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
 }
 
+static void release_table(void *table)
+{
+    catalog_table_unref(table);
+}
+
+enum status bind_hold_table(struct binder *binder, struct catalog_table *table, struct error *err)
+{
+    if (!arena_on_reset(binder->arena, release_table, catalog_table_ref(table))) {
+        catalog_table_unref(table);
+        return error_set(err, ERROR_BUDGET_SPENT, "no room for table '%s'", table->name);
+    }
+    return STATUS_OK;
+}
+
 enum status bind_named_table(struct binder *binder, const struct ast_name *name, const struct ast_hint *hints, uint32_t hint_count,
                              struct relation **relation, struct error *err)
 {
@@ -247,10 +261,12 @@ enum status bind_named_table(struct binder *binder, const struct ast_name *name,
             return STATUS_OK;
         }
     }
-    const struct catalog_table *table = catalog_find(binder->context->catalog, name);
-    if (table == NULL) {
+    struct catalog_table *found = catalog_find(binder->context->catalog, name);
+    if (found == NULL) {
         return refuse_table(binder, name, err);
     }
+    TRY(bind_hold_table(binder, found, err));
+    const struct catalog_table *table = found;
     TRY(apply_table_hints(binder, hints, hint_count, &table, err));
     return table->is_view ? bind_view(binder, table, relation, err) : bind_scan(binder, table, relation, err);
 }

@@ -142,6 +142,7 @@ enum status bind_insert(const struct bind_context *context, const struct ast_ins
     if (table->is_view) {
         return bind_refuse(&ast->table.at, ERROR_INVALID_QUERY, err, "'%s' is a view: INSERT needs a table", table->name);
     }
+    TRY(bind_hold_table(&binder, table, err));
     struct insertion self = {.binder = &binder, .ast = ast, .table = table};
     TRY(bind_check_hints(&binder, ast->hints, ast->hint_count, err));
     TRY(bind_partition_values(&self, err));

@@ -235,6 +235,8 @@ enum status bind_lateral_function(struct binder *binder, struct scope *scope, st
 enum status from_name_columns(struct binder *binder, const struct ast_table *ast, struct from *from, struct error *err);
 enum status bind_named_table(struct binder *binder, const struct ast_name *name, const struct ast_hint *hints, uint32_t hint_count,
                              struct relation **relation, struct error *err);
+/* Keeps the table until the statement ends, also if it is dropped meanwhile. */
+enum status bind_hold_table(struct binder *binder, struct catalog_table *table, struct error *err);
 enum status bind_check_hints(struct binder *binder, const struct ast_hint *hints, uint32_t count, struct error *err);
 enum status bind_scan(struct binder *binder, const struct catalog_table *table, struct relation **relation, struct error *err);
 

@@ -42,6 +42,9 @@ static int compare_contents(const void *left, const void *right, void *order)
 static void sort_consolidate(struct sort_node *self)
 {
     uint32_t kept = 0;
+    if (self->count == 0) {
+        return;
+    }
     qsort_r(self->items, self->count, sizeof *self->items, compare_contents, &self->by_columns);
     for (uint32_t i = 0; i < self->count; i++) {
         struct sorted_item *item = &self->items[i];
