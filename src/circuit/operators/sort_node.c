@@ -146,6 +146,9 @@ static enum status sort_emit_all(struct sort_node *self, struct error *err)
     if (self->spec->input.changes) {
         sort_consolidate(self);
     }
+    if (self->count == 0) {
+        return STATUS_OK;
+    }
     qsort_r(self->items, self->count, sizeof *self->items, compare_items, &self->order);
     int64_t skip = self->spec->offset, left = self->spec->fetch < 0 ? INT64_MAX : self->spec->fetch;
     for (uint32_t i = 0; i < self->count && left > 0; i++) {
