@@ -3,8 +3,10 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { GRAIN = 16, LINEAR_MAX = 256, LINEAR_CLASSES = LINEAR_MAX / GRAIN, FIRST_PAGE = 4096, LARGEST_PAGE = 1 << 18 };
+/* The largest pages are as large as the kernel's huge pages, and come as those: one fault instead of 512. */
+enum { GRAIN = 16, LINEAR_MAX = 256, LINEAR_CLASSES = LINEAR_MAX / GRAIN, FIRST_PAGE = 4096, LARGEST_PAGE = 1 << 21 };
 
 struct slab_page {
     struct slab_page *next;
@@ -44,12 +46,22 @@ void slab_open(struct slab *slab, struct budget *budget)
     *slab = (struct slab){.budget = budget, .page_bytes = FIRST_PAGE};
 }
 
+static void *map_page(void)
+{
+    void *memory = mmap(NULL, LARGEST_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return NULL;
+    }
+    (void)madvise(memory, LARGEST_PAGE, MADV_HUGEPAGE);
+    return memory;
+}
+
 static void *charged_malloc(struct slab *slab, size_t bytes)
 {
     if (!budget_charge(slab->budget, bytes)) {
         return NULL;
     }
-    void *memory = malloc(bytes);
+    void *memory = bytes == LARGEST_PAGE ? map_page() : malloc(bytes);
     if (memory == NULL) {
         budget_release(slab->budget, bytes);
         return NULL;
@@ -60,7 +72,11 @@ static void *charged_malloc(struct slab *slab, size_t bytes)
 
 static void charged_free(struct slab *slab, void *memory, size_t bytes)
 {
-    free(memory);
+    if (bytes == LARGEST_PAGE) {
+        munmap(memory, bytes);
+    } else {
+        free(memory);
+    }
     slab->bytes -= bytes;
     budget_release(slab->budget, bytes);
 }

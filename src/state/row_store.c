@@ -11,7 +11,8 @@
 #include "base/slab.h"
 #include "data/value_codec.h"
 
-enum { COLUMNS_MAX = 4096 };
+/* SLICE_ROWS: rows are encoded so many at a time that they stay in the cache from their first column to their last. */
+enum { COLUMNS_MAX = 4096, SLICE_ROWS = 64 };
 
 struct row_header {
     uint64_t hash;
@@ -140,20 +141,27 @@ static void add_sizes(struct row_store *store, const struct store_column *column
 static enum status allocate_rows(struct row_store *store, uint32_t count, row_handle *handles, struct error *err)
 {
     for (uint32_t k = 0; k < count; k++) {
-        struct row_header *header = slab_alloc(&store->slab, store->sizes[k]);
-        if (header == NULL) {
+        void *block = slab_alloc(&store->slab, store->sizes[k]);
+        if (block == NULL) {
             while (k > 0) {
                 k--;
                 slab_free(&store->slab, row_bytes(handles[k]), store->sizes[k]);
             }
             return error_set(err, ERROR_BUDGET_SPENT, "no room for more rows of state in the account '%s'", store->budget->name);
         }
-        memset(header, 0, store->fixed_bytes);
-        header->bytes = store->sizes[k];
-        handles[k] = (uint64_t)(uintptr_t)header;
-        store->sizes[k] = store->fixed_bytes; /* from here on: where the next variable part goes */
+        handles[k] = (uint64_t)(uintptr_t)block;
     }
     return STATUS_OK;
+}
+
+static void start_rows(struct row_store *store, uint32_t first, uint32_t end, const row_handle *handles)
+{
+    for (uint32_t k = first; k < end; k++) {
+        struct row_header *header = (struct row_header *)(void *)row_bytes(handles[k]);
+        memset(header, 0, store->fixed_bytes);
+        header->bytes = store->sizes[k];
+        store->sizes[k] = store->fixed_bytes; /* from here on: where the next variable part goes */
+    }
 }
 
 static void put_part(struct row_store *store, uint8_t *row, uint32_t offset, struct text text, uint32_t *end)
@@ -188,22 +196,23 @@ static void put_value(struct row_store *store, const struct store_column *column
     }
 }
 
-static void put_fixed64(const struct vector *vector, struct selection rows, uint32_t offset, const row_handle *handles)
+static void put_fixed64(const struct vector *vector, struct selection rows, uint32_t offset, uint32_t first, uint32_t end,
+                        const row_handle *handles)
 {
-    for (uint32_t k = 0; k < rows.count; k++) {
+    for (uint32_t k = first; k < end; k++) {
         memcpy(row_bytes(handles[k]) + offset, &vector_int64(vector)[selection_row(&rows, k)], 8);
     }
 }
 
-static void put_column(struct row_store *store, uint32_t index, const struct vector *vector, struct selection rows,
-                       const row_handle *handles)
+static void put_column(struct row_store *store, uint32_t index, const struct vector *vector, struct selection rows, uint32_t first,
+                       uint32_t end, const row_handle *handles)
 {
     const struct store_column *column = &store->columns[index];
     if (column->physical == PHYSICAL_INT64 && vector->physical == PHYSICAL_INT64 && vector->validity == NULL) {
-        put_fixed64(vector, rows, column->offset, handles);
+        put_fixed64(vector, rows, column->offset, first, end, handles);
         return;
     }
-    for (uint32_t k = 0; k < rows.count; k++) {
+    for (uint32_t k = first; k < end; k++) {
         uint32_t from = selection_row(&rows, k);
         uint8_t *row = row_bytes(handles[k]);
         if (!vector_is_valid(vector, from)) {
@@ -238,8 +247,12 @@ enum status row_store_add(struct row_store *store, const struct batch *batch, ro
     }
     assert(!store->encoded.failed);
     TRY(allocate_rows(store, rows.count, handles, err));
-    for (uint32_t i = 0; i < store->column_count; i++) {
-        put_column(store, i, &batch->columns[i], rows, handles);
+    for (uint32_t first = 0; first < rows.count; first += SLICE_ROWS) {
+        uint32_t end = rows.count - first < SLICE_ROWS ? rows.count : first + SLICE_ROWS;
+        start_rows(store, first, end, handles);
+        for (uint32_t i = 0; i < store->column_count; i++) {
+            put_column(store, i, &batch->columns[i], rows, first, end, handles);
+        }
     }
     if (!store->unhashed) {
         put_hashes(store, batch, handles);
@@ -259,7 +272,7 @@ void row_store_free(struct row_store *store, row_handle handle)
 
 uint64_t row_store_hash(const struct row_store *store, row_handle handle)
 {
-    (void)store;
+    assert(!store->unhashed);
     return ((const struct row_header *)(const void *)row_bytes(handle))->hash;
 }
 

@@ -245,6 +245,7 @@ enum status deduplicate_create(struct circuit *circuit, const struct deduplicate
     uint32_t value_bytes = sizeof(struct dedup_state);
     TRY(key_table_create(circuit->budget, key_types, spec->key_count, &value_bytes, 1, &self->table, err));
     TRY(row_store_create(circuit->budget, types, spec->input.schema->count, &self->store, err));
+    row_store_omit_hashes(self->store);
     TRY(row_order_init(&self->columns_order, circuit->arena, self->store, spec->input.schema, NULL, 0, false, err));
     TRY(row_output_create(&self->node, self->store, spec->output, spec->rank_column, &self->output, err));
     *node = &self->node;

@@ -235,6 +235,7 @@ enum status sort_node_create(struct circuit *circuit, const struct sort_spec *sp
     const struct type *const *types;
     TRY(schema_types(circuit->arena, spec->input.schema, &types, err));
     TRY(row_store_create(circuit->budget, types, spec->input.schema->count, &self->store, err));
+    row_store_omit_hashes(self->store);
     TRY(row_order_init(&self->order, circuit->arena, self->store, spec->input.schema, spec->keys, spec->key_count, spec->input.ordered,
                        err));
     self->by_columns = self->order;

@@ -462,6 +462,7 @@ enum status top_n_create(struct circuit *circuit, const struct top_n_spec *spec,
     TRY(schema_types(circuit->arena, spec->input.schema, &types, err));
     TRY(top_n_open_table(self, circuit, types, err));
     TRY(row_store_create(circuit->budget, types, spec->input.schema->count, &self->store, err));
+    row_store_omit_hashes(self->store);
     TRY(row_order_init(&self->order, circuit->arena, self->store, spec->input.schema, spec->order, spec->order_count, spec->input.ordered,
                        err));
     TRY(row_output_create(&self->node, self->store, spec->output, spec->rank_column, &self->output, err));

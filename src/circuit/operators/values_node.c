@@ -116,6 +116,7 @@ enum status values_node_create(struct circuit *circuit, const struct values_spec
         types[c] = spec->schema->columns[c].type;
     }
     TRY(row_store_create(circuit->budget, types, spec->schema->count, &self->store, err));
+    row_store_omit_hashes(self->store);
     for (uint32_t r = 0; r < spec->row_count && circuit->worker == 0; r++) {
         TRY(values_store_row(self, r, err));
     }
