@@ -2,8 +2,9 @@
  *
  * usage: bench json|mem FILE.json SQL_DIR RUNS WORKERS QUERY...
  *
- * Each query runs RUNS times in a process of its own, INSERT INTO a blackhole table (q10: into files). `mem` first reads the file into Arrow
- * batches, once, and feeds those. Prints a line per query: name, events, seconds of each run, peak resident and peak anonymous memory in MB.
+ * Each query runs RUNS times in a process of its own, INSERT INTO a blackhole table (q10: into files). `mem` first reads the file into
+ * Arrow batches, once, and feeds those. Prints a line per query: name, events, seconds of each run, peak resident and peak anonymous memory
+ * in MB.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,8 +118,7 @@ static void load_memory(struct bench *self)
     read_text(self, "ddl_columns.txt", columns);
     strcat(columns, events_watermark);
     if (spate_feed_open(self->session, "events", columns, (uint32_t)self->workers, &self->feed) != SPATE_OK ||
-        spate_feed_keep(self->feed, true) != SPATE_OK ||
-        spate_execute(self->session, query, strlen(query), &offset, &result) != SPATE_OK) {
+        spate_feed_keep(self->feed, true) != SPATE_OK || spate_execute(self->session, query, strlen(query), &offset, &result) != SPATE_OK) {
         die(self, "load");
     }
     uint32_t partition = 0;
@@ -142,9 +142,10 @@ static void load_memory(struct bench *self)
 static void create_sink(const struct bench *self, const char *name, const char *query, char *sql)
 {
     if (strcmp(name, "q10") == 0) {
-        snprintf(sql, SQL_BYTES * 2,
-                 "CREATE TABLE sink (auction BIGINT, bidder BIGINT, price BIGINT, `dateTime` TIMESTAMP(3), extra STRING, dt STRING, hm STRING)"
-                 " PARTITIONED BY (dt, hm) WITH ('connector' = 'filesystem', 'path' = '/tmp/spate-bench-q10', 'format' = 'csv');");
+        snprintf(
+            sql, SQL_BYTES * 2,
+            "CREATE TABLE sink (auction BIGINT, bidder BIGINT, price BIGINT, `dateTime` TIMESTAMP(3), extra STRING, dt STRING, hm STRING)"
+            " PARTITIONED BY (dt, hm) WITH ('connector' = 'filesystem', 'path' = '/tmp/spate-bench-q10', 'format' = 'csv');");
         execute(self, sql);
         snprintf(sql, SQL_BYTES * 2, "INSERT INTO sink %s", query);
         return;
@@ -208,7 +209,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench json|mem FILE.json SQL_DIR RUNS WORKERS QUERY...\n");
         return 2;
     }
-    struct bench self = {.memory = strcmp(argv[1], "mem") == 0, .json_path = argv[2], .sql_folder = argv[3], .runs = atoi(argv[4]),
+    struct bench self = {.memory = strcmp(argv[1], "mem") == 0,
+                         .json_path = argv[2],
+                         .sql_folder = argv[3],
+                         .runs = atoi(argv[4]),
                          .workers = atoi(argv[5])};
     if (self.runs < 1 || self.runs > RUNS_MAX || self.workers < 1) {
         return 2;

@@ -40,10 +40,9 @@ static int make_readings(const int64_t *sensors, const double *celsius, int64_t 
     }
     readings->sensor_buffers[1] = sensors;
     readings->celsius_buffers[1] = celsius;
-    readings->sensor = (struct ArrowArray){
-        .length = count, .n_buffers = 2, .buffers = readings->sensor_buffers, .release = release_child};
-    readings->celsius = (struct ArrowArray){
-        .length = count, .n_buffers = 2, .buffers = readings->celsius_buffers, .release = release_child};
+    readings->sensor = (struct ArrowArray){.length = count, .n_buffers = 2, .buffers = readings->sensor_buffers, .release = release_child};
+    readings->celsius =
+        (struct ArrowArray){.length = count, .n_buffers = 2, .buffers = readings->celsius_buffers, .release = release_child};
     readings->children[0] = &readings->sensor;
     readings->children[1] = &readings->celsius;
     *array = (struct ArrowArray){.length = count,

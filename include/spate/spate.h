@@ -41,12 +41,12 @@ enum spate_error_class {
     SPATE_ERROR_INTERNAL,
 };
 struct spate_error {
-    int error_class;         /* enum spate_error_class */
-    uint32_t code;           /* as in `spate errors` */
+    int error_class; /* enum spate_error_class */
+    uint32_t code;   /* as in `spate errors` */
     const char *sqlstate;
-    uint32_t line, column;   /* in the text given to spate_execute, from 1; 0: not about a place */
-    const char *text;        /* what happened, one line per layer */
-    const char *remedy;      /* what to do */
+    uint32_t line, column; /* in the text given to spate_execute, from 1; 0: not about a place */
+    const char *text;      /* what happened, one line per layer */
+    const char *remedy;    /* what to do */
 };
 
 SPATE_API const char *spate_version(void);
@@ -88,10 +88,11 @@ enum spate_step {
 SPATE_API int spate_result_step(spate_result *result, int64_t wait_ms, int *step);
 
 enum spate_row_kind { SPATE_INSERT, SPATE_UPDATE_BEFORE, SPATE_UPDATE_AFTER, SPATE_DELETE };
-/* The next batch of the ticks run so far. *rows is 0 when there is none (array is then not set). kinds: one spate_row_kind a row, lent until the
- * next call; NULL: all inserts. The caller releases the array. */
+/* The next batch of the ticks run so far. *rows is 0 when there is none (array is then not set). kinds: one spate_row_kind a row, lent
+ * until the next call; NULL: all inserts. The caller releases the array. */
 SPATE_API int spate_result_next(spate_result *result, struct ArrowArray *array, const uint8_t **kinds, int64_t *rows);
-/* The same rows as text: calls back once per row; each value as CAST(x AS STRING) gives it (binary x'hex'), NULL pointer for NULL. Consumes the batch. */
+/* The same rows as text: calls back once per row; each value as CAST(x AS STRING) gives it (binary x'hex'), NULL pointer for NULL. Consumes
+ * the batch. */
 typedef int (*spate_row_function)(void *context, int kind, uint32_t column_count, const char *const *values, const size_t *lengths);
 SPATE_API int spate_result_next_text(spate_result *result, spate_row_function row, void *context, int64_t *rows);
 /* Takes no more input: open windows do not fire, files are committed; step until ENDED. (SIGTERM.) */
@@ -109,19 +110,21 @@ SPATE_API void spate_result_progress(const spate_result *result, struct spate_pr
 /* Any thread: the running call on the session ends with SPATE_ERROR_CANCELLED soon. */
 SPATE_API void spate_cancel(spate_session *session);
 
-/* A table fed by the caller, `definition` being the columns (and watermark) of a CREATE TABLE: "id BIGINT, t TIMESTAMP(3), WATERMARK FOR t AS t".
- * `partitions`: feeds that may be read by different workers; rows of one are in order. */
+/* A table fed by the caller, `definition` being the columns (and watermark) of a CREATE TABLE: "id BIGINT, t TIMESTAMP(3), WATERMARK FOR t
+ * AS t". `partitions`: feeds that may be read by different workers; rows of one are in order. */
 SPATE_API int spate_feed_open(spate_session *session, const char *table, const char *definition, uint32_t partitions, spate_feed **feed);
-/* Gives a struct array whose children are the columns (types as spate_feed_schema says). Takes it. Blocks never: the queue grows until stepped. */
+/* Gives a struct array whose children are the columns (types as spate_feed_schema says). Takes it. Blocks never: the queue grows until
+ * stepped. */
 SPATE_API int spate_feed_push(spate_feed *feed, uint32_t partition, struct ArrowArray *array);
-/* May be called at any time before the end: the same (unreleased) arrays are served again by each statement that reads the table when `keep` is true. */
+/* May be called at any time before the end: the same (unreleased) arrays are served again by each statement that reads the table when
+ * `keep` is true. */
 SPATE_API int spate_feed_keep(spate_feed *feed, bool keep);
 SPATE_API int spate_feed_schema(spate_feed *feed, struct ArrowSchema *schema);
 SPATE_API int spate_feed_end(spate_feed *feed); /* the table is bounded: it ends after what was pushed */
 SPATE_API void spate_feed_close(spate_feed *feed);
 
-/* The reference tables of this build, as text or JSON: "functions", "connectors", "formats", "options", "errors". `name` NULL: all. The text
- * lives until the session closes. An unknown name is SPATE_ERROR_SQL with near names. */
+/* The reference tables of this build, as text or JSON: "functions", "connectors", "formats", "options", "errors". `name` NULL: all. The
+ * text lives until the session closes. An unknown name is SPATE_ERROR_SQL with near names. */
 SPATE_API int spate_reference(spate_session *session, const char *what, const char *name, bool json, const char **text);
 /* Is there a whole statement in the text (a ';' outside quotes and comments)? */
 SPATE_API bool spate_is_complete(const char *sql, size_t length);

@@ -18,7 +18,7 @@ struct entry {
 };
 struct reference {
     struct text_builder out;
-    const char *name; /* asked for; NULL: all */
+    const char *name;  /* asked for; NULL: all */
     bool json, prefix; /* prefix: name need only begin the entry's */
     uint32_t printed;
     const char *names[NAMES_MAX]; /* seen, for "did you mean" */
@@ -113,8 +113,10 @@ static enum status add_functions(struct reference *self, struct error *err)
 }
 
 static const char *const option_kinds[] = {
-    [OPTION_KIND_BOOL] = "boolean", [OPTION_KIND_INT64] = "integer", [OPTION_KIND_DOUBLE] = "number",     [OPTION_KIND_TEXT] = "text",
-    [OPTION_KIND_DURATION] = "duration", [OPTION_KIND_BYTES] = "size",      [OPTION_KIND_CHOICE] = "one of a list",
+    [OPTION_KIND_BOOL] = "boolean",         [OPTION_KIND_INT64] = "integer",
+    [OPTION_KIND_DOUBLE] = "number",        [OPTION_KIND_TEXT] = "text",
+    [OPTION_KIND_DURATION] = "duration",    [OPTION_KIND_BYTES] = "size",
+    [OPTION_KIND_CHOICE] = "one of a list",
 };
 
 static void add_option(struct reference *self, const struct option_def *def, const char *prefix)
@@ -222,8 +224,8 @@ static enum status add_errors(struct reference *self, struct error *err)
     for (uint32_t i = 0; i < count; i++) {
         char number[16];
         snprintf(number, sizeof number, "%u", infos[i].number);
-        reference_add(self, &(struct entry){{"code", "name", "sqlstate", "what to do"},
-                                            {number, infos[i].name, infos[i].sqlstate, infos[i].remedy}});
+        reference_add(
+            self, &(struct entry){{"code", "name", "sqlstate", "what to do"}, {number, infos[i].name, infos[i].sqlstate, infos[i].remedy}});
         self->name_count--; /* the number is on this stack */
     }
     self->name = asked;

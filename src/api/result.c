@@ -203,8 +203,8 @@ static int result_give_row(spate_result *result, const struct batch *batch, uint
     return give(context, kind, batch->column_count, values, lengths);
 }
 
-static enum status result_give(spate_result *result, const struct batch *batch, const uint8_t *kinds, spate_row_function give, void *context,
-                               struct error *err)
+static enum status result_give(spate_result *result, const struct batch *batch, const uint8_t *kinds, spate_row_function give,
+                               void *context, struct error *err)
 {
     const char **values = calloc(batch->column_count + 1, sizeof *values);
     size_t *lengths = calloc(batch->column_count + 1, sizeof *lengths);

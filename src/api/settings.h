@@ -2,9 +2,8 @@
  *
  * For         one table of keys, with Flink's names where Flink has them.
  * Shape       Values are kept as texts (what SET prints) and parsed into struct session_settings.
- *             Advisory keys tune what Spate does anyway (mini-batches, two-phase aggregation): they are accepted so that Flink scripts run, and
- *             SET says that they change nothing.
- * Errors      UNKNOWN_OPTION with a near key, INVALID_OPTION with the reason.
+ *             Advisory keys tune what Spate does anyway (mini-batches, two-phase aggregation): they are accepted so that Flink scripts run,
+ * and SET says that they change nothing. Errors      UNKNOWN_OPTION with a near key, INVALID_OPTION with the reason.
  */
 #ifndef SPATE_API_SETTINGS_H
 #define SPATE_API_SETTINGS_H

@@ -183,8 +183,8 @@ static const char *column_extras_text(const struct table_column *column, struct 
     return arena_format(arena, "METADATA%s%s", from, column->is_virtual ? " VIRTUAL" : "");
 }
 
-static enum status describe_column(struct show *self, const struct catalog_table *table, uint32_t c, enum time_attribute time, bool comments,
-                                   struct error *err)
+static enum status describe_column(struct show *self, const struct catalog_table *table, uint32_t c, enum time_attribute time,
+                                   bool comments, struct error *err)
 {
     struct arena *arena = self->result->arena;
     const struct table_column *column = &table->columns[c];
@@ -271,7 +271,8 @@ enum status show_run(spate_session *session, const struct ast_statement *stateme
             return show_finish(&self, err);
         }
     }
-    return error_set_at(err, ERROR_NOT_SUPPORTED, statement->at.line, statement->at.column, "SHOW %s is not supported", statement->show.what);
+    return error_set_at(err, ERROR_NOT_SUPPORTED, statement->at.line, statement->at.column, "SHOW %s is not supported",
+                        statement->show.what);
 }
 
 enum status describe_run(spate_session *session, const struct ast_statement *statement, spate_result *result, struct error *err)

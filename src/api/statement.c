@@ -23,9 +23,9 @@ static enum status statement_prepare(struct statement *self, struct error *err)
     evaluation->now_us = evaluation->start_us;
     TRY(settings_evaluation(&session->settings, self->arena, evaluation, err));
     const char *id;
-    TRY_ALLOC(id, arena_format(self->arena, "%llx-%llu", (unsigned long long)evaluation->start_us,
-                               (unsigned long long)session->statement_count),
-              err);
+    TRY_ALLOC(
+        id, arena_format(self->arena, "%llx-%llu", (unsigned long long)evaluation->start_us, (unsigned long long)session->statement_count),
+        err);
     self->context = (struct plan_context){
         .bind = {.arena = self->arena, .catalog = session->catalog, .evaluation = evaluation},
         .budget = &session->budget,
@@ -117,7 +117,8 @@ static enum status statement_set_run(struct statement *self, const struct ast_st
 /* ---- definitions ---- */
 
 /* Takes the table, also when it fails. */
-static enum status add_to_catalog(struct statement *self, struct catalog_table *table, bool if_not_exists, bool or_replace, struct error *err)
+static enum status add_to_catalog(struct statement *self, struct catalog_table *table, bool if_not_exists, bool or_replace,
+                                  struct error *err)
 {
     enum status status = catalog_add(self->session->catalog, table, if_not_exists, or_replace, err);
     if (status != STATUS_OK) {
@@ -183,8 +184,8 @@ static enum status use_check(const struct ast_statement *statement, const char *
                              struct error *err)
 {
     if (strcmp(name, valid[0]) != 0) {
-        return error_set_at(err, ERROR_UNKNOWN_TABLE, statement->at.line, statement->at.column,
-                            "there is no %s '%s'; the session has '%s'", what, name, valid[0]);
+        return error_set_at(err, ERROR_UNKNOWN_TABLE, statement->at.line, statement->at.column, "there is no %s '%s'; the session has '%s'",
+                            what, name, valid[0]);
     }
     return STATUS_OK;
 }
@@ -252,8 +253,8 @@ static enum status describe_statement_run(struct statement *self, const struct a
 static enum status explain_run(struct statement *self, const struct ast_statement *statement, struct error *err);
 
 /* The changed entry takes the place of the old one; renamed, its name must be free. */
-static enum status alter_replace(struct statement *self, const struct ast_alter *ast, struct catalog_table *old, struct catalog_table *changed,
-                                 struct error *err)
+static enum status alter_replace(struct statement *self, const struct ast_alter *ast, struct catalog_table *old,
+                                 struct catalog_table *changed, struct error *err)
 {
     struct catalog *catalog = self->session->catalog;
     bool rename = ast->kind == AST_ALTER_RENAME, temporary = old->temporary, view = old->is_view;
@@ -320,7 +321,8 @@ static enum status explain_run(struct statement *self, const struct ast_statemen
 {
     const struct ast_statement *inner = statement->explain.statement;
     if (!statement_kinds[inner->kind].plans) {
-        return error_set_at(err, ERROR_NOT_SUPPORTED, inner->at.line, inner->at.column, "EXPLAIN takes a query, an INSERT or a statement set");
+        return error_set_at(err, ERROR_NOT_SUPPORTED, inner->at.line, inner->at.column,
+                            "EXPLAIN takes a query, an INSERT or a statement set");
     }
     self->mode = STATEMENT_EXPLAIN;
     return statement_kinds[inner->kind].run(self, inner, err);

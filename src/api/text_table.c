@@ -5,7 +5,7 @@
 
 void text_table_open(struct text_table *table, struct arena *arena, struct budget *budget, uint32_t column_count, const char *const *names)
 {
-    assert(column_count <= TEXT_TABLE_COLUMNS_MAX);
+    assert(column_count > 0 && column_count <= TEXT_TABLE_COLUMNS_MAX);
     *table = (struct text_table){.arena = arena, .budget = budget, .column_count = column_count};
     for (uint32_t c = 0; c < column_count; c++) {
         table->names[c] = names[c];
@@ -75,6 +75,7 @@ enum status text_table_finish(struct text_table *table, struct schema *schema, s
     if (table->failed) {
         return error_set(err, ERROR_BUDGET_SPENT, "no room for the result");
     }
+    assert(table->column_count > 0);
     struct column *columns;
     TRY_ALLOC(columns, arena_alloc(table->arena, table->column_count * sizeof *columns), err);
     for (uint32_t c = 0; c < table->column_count; c++) {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define X(name_, number_, status_, sqlstate_, remedy_) \
+#define X(name_, number_, status_, sqlstate_, remedy_)                                                                                     \
     {.name = #name_, .number = (number_), .status = STATUS_##status_, .sqlstate = (sqlstate_), .remedy = (remedy_)},
 static const struct error_info infos[] = {ERROR_LIST(X)};
 #undef X

@@ -15,18 +15,18 @@
 #include "base/error_codes.h"
 
 /* name, class, meaning. The class says what the caller does about it. */
-#define STATUS_LIST(X)                                                                  \
-    X(OK, NONE, "success")                                                              \
-    X(INVALID_SQL, USER, "the statement is wrong; line and column say where")           \
-    X(UNSUPPORTED, USER, "the statement is right, but this version cannot run it")      \
-    X(INVALID_OPTION, USER, "an option or setting is unknown or has a wrong value")     \
-    X(BAD_RECORD, DATA, "a record cannot be read; the source's error policy decides")   \
-    X(BAD_VALUE, DATA, "an expression fails for a row")                                 \
-    X(NO_MEMORY, LIMIT, "a budget is spent; spill, slow down or refuse")                \
-    X(LIMIT, LIMIT, "a limit is reached; the text names it")                            \
-    X(UNAVAILABLE, RETRY, "a peer or file does not answer; back off and try again")     \
-    X(CANCELLED, NONE, "the caller asked to stop")                                      \
-    X(FENCED, FATAL, "another instance owns this work; stop at once")                   \
+#define STATUS_LIST(X)                                                                                                                     \
+    X(OK, NONE, "success")                                                                                                                 \
+    X(INVALID_SQL, USER, "the statement is wrong; line and column say where")                                                              \
+    X(UNSUPPORTED, USER, "the statement is right, but this version cannot run it")                                                         \
+    X(INVALID_OPTION, USER, "an option or setting is unknown or has a wrong value")                                                        \
+    X(BAD_RECORD, DATA, "a record cannot be read; the source's error policy decides")                                                      \
+    X(BAD_VALUE, DATA, "an expression fails for a row")                                                                                    \
+    X(NO_MEMORY, LIMIT, "a budget is spent; spill, slow down or refuse")                                                                   \
+    X(LIMIT, LIMIT, "a limit is reached; the text names it")                                                                               \
+    X(UNAVAILABLE, RETRY, "a peer or file does not answer; back off and try again")                                                        \
+    X(CANCELLED, NONE, "the caller asked to stop")                                                                                         \
+    X(FENCED, FATAL, "another instance owns this work; stop at once")                                                                      \
     X(INTERNAL, FATAL, "a fault in Spate itself")
 #define X(name, class, meaning) STATUS_##name,
 enum MUST_CHECK status { STATUS_LIST(X) STATUS_COUNT };
@@ -57,22 +57,24 @@ struct error_info {
 const struct error_info *error_info_find(uint32_t number);
 const struct error_info *error_info_list(uint32_t *count);
 
-#define TRY(call)                                   \
-    do {                                            \
-        enum status try_ = (call);                  \
-        if (try_ != STATUS_OK) { return try_; }     \
+#define TRY(call)                                                                                                                          \
+    do {                                                                                                                                   \
+        enum status try_ = (call);                                                                                                         \
+        if (try_ != STATUS_OK) {                                                                                                           \
+            return try_;                                                                                                                   \
+        }                                                                                                                                  \
     } while (0)
-#define TRY_GOTO(label, status, call)               \
-    do {                                            \
-        if (((status) = (call)) != STATUS_OK) {     \
-            goto label;                             \
-        }                                           \
+#define TRY_GOTO(label, status, call)                                                                                                      \
+    do {                                                                                                                                   \
+        if (((status) = (call)) != STATUS_OK) {                                                                                            \
+            goto label;                                                                                                                    \
+        }                                                                                                                                  \
     } while (0)
-#define TRY_ALLOC(pointer, call, err)                                                       \
-    do {                                                                                    \
-        if (((pointer) = (call)) == NULL) {                                                 \
-            return error_set((err), ERROR_BUDGET_SPENT, "no room for %s", #pointer);        \
-        }                                                                                   \
+#define TRY_ALLOC(pointer, call, err)                                                                                                      \
+    do {                                                                                                                                   \
+        if (((pointer) = (call)) == NULL) {                                                                                                \
+            return error_set((err), ERROR_BUDGET_SPENT, "no room for %s", #pointer);                                                       \
+        }                                                                                                                                  \
     } while (0)
 
 #endif

@@ -7,47 +7,47 @@
 #ifndef SPATE_BASE_ERROR_CODES_H
 #define SPATE_BASE_ERROR_CODES_H
 
-#define ERROR_LIST(X)                                                                                             \
-    X(SYNTAX, 1001, INVALID_SQL, "42601", "correct the statement at the marked place")                            \
-    X(NOT_SUPPORTED, 1002, UNSUPPORTED, "0A000", "rewrite the statement without it; README lists what is supported") \
-    X(INVALID_LITERAL, 1003, INVALID_SQL, "42601", "correct the literal")                                         \
-    X(UNKNOWN_TABLE, 1040, INVALID_SQL, "42P01", "create the table or use one that SHOW TABLES lists")            \
-    X(UNKNOWN_FUNCTION, 1041, INVALID_SQL, "42883", "use a function that `spate functions` lists")                \
-    X(UNKNOWN_COLUMN, 1042, INVALID_SQL, "42703", "use one of the columns that are listed")                       \
-    X(AMBIGUOUS_COLUMN, 1043, INVALID_SQL, "42702", "write the table's name or alias before the column")          \
-    X(TYPE_MISMATCH, 1044, INVALID_SQL, "42804", "CAST one side to the type of the other")                        \
-    X(WRONG_ARGUMENTS, 1045, INVALID_SQL, "42883", "see `spate functions NAME` for the arguments it takes")       \
-    X(NOT_GROUPED, 1046, INVALID_SQL, "42803", "add the column to GROUP BY or put it into an aggregate")          \
-    X(ALREADY_EXISTS, 1047, INVALID_SQL, "42P07", "choose another name, drop it first, or write IF NOT EXISTS")   \
-    X(INVALID_DEFINITION, 1048, INVALID_SQL, "42611", "correct the definition")                                   \
-    X(INVALID_WINDOW, 1049, INVALID_SQL, "42P20", "correct the window's arguments")                               \
-    X(INVALID_QUERY, 1050, INVALID_SQL, "42601", "correct the query")                                             \
-    X(CHANGELOG_REFUSED, 1051, INVALID_SQL, "0A000", "give the sink a primary key or a format that holds changes") \
-    X(UNKNOWN_OPTION, 1060, INVALID_OPTION, "42000", "use one of the options that are listed")                    \
-    X(INVALID_OPTION, 1061, INVALID_OPTION, "22023", "correct the option's value")                                \
-    X(MISSING_OPTION, 1062, INVALID_OPTION, "42000", "add the option to WITH (...)")                              \
-    X(UNKNOWN_CONNECTOR, 1063, INVALID_OPTION, "42000", "use one that `spate connectors` lists")                  \
-    X(UNKNOWN_FORMAT, 1064, INVALID_OPTION, "42000", "use one that `spate formats` lists")                        \
-    X(VALUE_OUT_OF_RANGE, 2001, BAD_VALUE, "22003", "use a wider type, or TRY_CAST for NULL")                     \
-    X(DIVISION_BY_ZERO, 2002, BAD_VALUE, "22012", "guard it: CASE WHEN b <> 0 THEN a / b END")                    \
-    X(INVALID_CAST, 2003, BAD_VALUE, "22018", "use TRY_CAST to get NULL for such values")                         \
-    X(INVALID_ARGUMENT, 2004, BAD_VALUE, "22023", "see `spate functions NAME` for the values it takes")           \
-    X(SUM_OVERFLOW, 2005, BAD_VALUE, "22003", "CAST the argument to a wider type, or SET 'table.exec.sum-overflow' = 'wrap'") \
-    X(PATTERN_TOO_COSTLY, 2006, BAD_VALUE, "54001", "simplify the regular expression")                            \
-    X(CARDINALITY, 2007, BAD_VALUE, "21000", "make the subquery return one row, with an aggregate or LIMIT 1")    \
-    X(NULL_NOT_ALLOWED, 2008, BAD_VALUE, "23502", "filter the NULLs out, or make the column nullable")            \
-    X(RECORD_UNREADABLE, 3001, BAD_RECORD, "22000", "correct the record, or set 'scan.error-policy' to skip or dead-letter") \
-    X(RECORD_TOO_LONG, 3002, BAD_RECORD, "22001", "correct the record, or set 'scan.error-policy' to skip or dead-letter") \
-    X(FILE_UNREADABLE, 3007, UNAVAILABLE, "58030", "check the path and its permissions")                          \
-    X(TIME_IN_FUTURE, 3008, BAD_RECORD, "22008", "correct the record's time, or raise 'scan.watermark.max-future-skew'") \
-    X(FILE_UNWRITABLE, 4001, UNAVAILABLE, "58030", "check the path, its permissions and the free space")          \
-    X(VALUE_UNWRITABLE, 4002, BAD_VALUE, "22000", "CAST the column to a type that the format or interface can hold") \
-    X(BUDGET_SPENT, 5001, NO_MEMORY, "53200", "raise taskmanager.memory.process.size")                            \
-    X(TOO_DEEP, 5002, LIMIT, "54001", "nest less deeply")                                                         \
-    X(TOO_MANY, 5003, LIMIT, "54000", "use fewer")                                                                \
-    X(CANCELLED, 6001, CANCELLED, "57014", "run it again if that was not intended")                               \
-    X(MISUSE, 6002, INVALID_OPTION, "55000", "see include/spate/spate.h for the order of calls")                  \
-    X(THREAD, 6003, UNAVAILABLE, "53000", "lower parallelism.default or raise the limit of threads")              \
+#define ERROR_LIST(X)                                                                                                                      \
+    X(SYNTAX, 1001, INVALID_SQL, "42601", "correct the statement at the marked place")                                                     \
+    X(NOT_SUPPORTED, 1002, UNSUPPORTED, "0A000", "rewrite the statement without it; README lists what is supported")                       \
+    X(INVALID_LITERAL, 1003, INVALID_SQL, "42601", "correct the literal")                                                                  \
+    X(UNKNOWN_TABLE, 1040, INVALID_SQL, "42P01", "create the table or use one that SHOW TABLES lists")                                     \
+    X(UNKNOWN_FUNCTION, 1041, INVALID_SQL, "42883", "use a function that `spate functions` lists")                                         \
+    X(UNKNOWN_COLUMN, 1042, INVALID_SQL, "42703", "use one of the columns that are listed")                                                \
+    X(AMBIGUOUS_COLUMN, 1043, INVALID_SQL, "42702", "write the table's name or alias before the column")                                   \
+    X(TYPE_MISMATCH, 1044, INVALID_SQL, "42804", "CAST one side to the type of the other")                                                 \
+    X(WRONG_ARGUMENTS, 1045, INVALID_SQL, "42883", "see `spate functions NAME` for the arguments it takes")                                \
+    X(NOT_GROUPED, 1046, INVALID_SQL, "42803", "add the column to GROUP BY or put it into an aggregate")                                   \
+    X(ALREADY_EXISTS, 1047, INVALID_SQL, "42P07", "choose another name, drop it first, or write IF NOT EXISTS")                            \
+    X(INVALID_DEFINITION, 1048, INVALID_SQL, "42611", "correct the definition")                                                            \
+    X(INVALID_WINDOW, 1049, INVALID_SQL, "42P20", "correct the window's arguments")                                                        \
+    X(INVALID_QUERY, 1050, INVALID_SQL, "42601", "correct the query")                                                                      \
+    X(CHANGELOG_REFUSED, 1051, INVALID_SQL, "0A000", "give the sink a primary key or a format that holds changes")                         \
+    X(UNKNOWN_OPTION, 1060, INVALID_OPTION, "42000", "use one of the options that are listed")                                             \
+    X(INVALID_OPTION, 1061, INVALID_OPTION, "22023", "correct the option's value")                                                         \
+    X(MISSING_OPTION, 1062, INVALID_OPTION, "42000", "add the option to WITH (...)")                                                       \
+    X(UNKNOWN_CONNECTOR, 1063, INVALID_OPTION, "42000", "use one that `spate connectors` lists")                                           \
+    X(UNKNOWN_FORMAT, 1064, INVALID_OPTION, "42000", "use one that `spate formats` lists")                                                 \
+    X(VALUE_OUT_OF_RANGE, 2001, BAD_VALUE, "22003", "use a wider type, or TRY_CAST for NULL")                                              \
+    X(DIVISION_BY_ZERO, 2002, BAD_VALUE, "22012", "guard it: CASE WHEN b <> 0 THEN a / b END")                                             \
+    X(INVALID_CAST, 2003, BAD_VALUE, "22018", "use TRY_CAST to get NULL for such values")                                                  \
+    X(INVALID_ARGUMENT, 2004, BAD_VALUE, "22023", "see `spate functions NAME` for the values it takes")                                    \
+    X(SUM_OVERFLOW, 2005, BAD_VALUE, "22003", "CAST the argument to a wider type, or SET 'table.exec.sum-overflow' = 'wrap'")              \
+    X(PATTERN_TOO_COSTLY, 2006, BAD_VALUE, "54001", "simplify the regular expression")                                                     \
+    X(CARDINALITY, 2007, BAD_VALUE, "21000", "make the subquery return one row, with an aggregate or LIMIT 1")                             \
+    X(NULL_NOT_ALLOWED, 2008, BAD_VALUE, "23502", "filter the NULLs out, or make the column nullable")                                     \
+    X(RECORD_UNREADABLE, 3001, BAD_RECORD, "22000", "correct the record, or set 'scan.error-policy' to skip or dead-letter")               \
+    X(RECORD_TOO_LONG, 3002, BAD_RECORD, "22001", "correct the record, or set 'scan.error-policy' to skip or dead-letter")                 \
+    X(FILE_UNREADABLE, 3007, UNAVAILABLE, "58030", "check the path and its permissions")                                                   \
+    X(TIME_IN_FUTURE, 3008, BAD_RECORD, "22008", "correct the record's time, or raise 'scan.watermark.max-future-skew'")                   \
+    X(FILE_UNWRITABLE, 4001, UNAVAILABLE, "58030", "check the path, its permissions and the free space")                                   \
+    X(VALUE_UNWRITABLE, 4002, BAD_VALUE, "22000", "CAST the column to a type that the format or interface can hold")                       \
+    X(BUDGET_SPENT, 5001, NO_MEMORY, "53200", "raise taskmanager.memory.process.size")                                                     \
+    X(TOO_DEEP, 5002, LIMIT, "54001", "nest less deeply")                                                                                  \
+    X(TOO_MANY, 5003, LIMIT, "54000", "use fewer")                                                                                         \
+    X(CANCELLED, 6001, CANCELLED, "57014", "run it again if that was not intended")                                                        \
+    X(MISUSE, 6002, INVALID_OPTION, "55000", "see include/spate/spate.h for the order of calls")                                           \
+    X(THREAD, 6003, UNAVAILABLE, "53000", "lower parallelism.default or raise the limit of threads")                                       \
     X(INTERNAL, 9001, INTERNAL, "XX000", "report it with the statement and the message")
 
 #define X(name, number, status, sqlstate, remedy) ERROR_##name = (number),

@@ -40,8 +40,8 @@ static bool option_matches(const struct option_def *def, const char *key)
 
 enum { OPTION_NAMES_MAX = 256 };
 
-enum status option_find(const struct option_def *defs, size_t count, const char *what, const char *key,
-                        const struct option_def **def, struct error *err)
+enum status option_find(const struct option_def *defs, size_t count, const char *what, const char *key, const struct option_def **def,
+                        struct error *err)
 {
     const char *names[OPTION_NAMES_MAX] = {NULL};
     size_t name_count = 0;
@@ -62,8 +62,8 @@ enum status option_find(const struct option_def *defs, size_t count, const char 
     for (size_t i = 0; i < name_count; i++) {
         text_append_format(&list, "%s'%s'", i == 0 ? "" : ", ", names[i]);
     }
-    enum status status = error_set(err, ERROR_UNKNOWN_OPTION, "%s has no option '%s'; it has: %s", what, key,
-                                   list.length == 0 ? "none" : list.bytes);
+    enum status status =
+        error_set(err, ERROR_UNKNOWN_OPTION, "%s has no option '%s'; it has: %s", what, key, list.length == 0 ? "none" : list.bytes);
     text_builder_close(&list);
     return status;
 }
@@ -116,12 +116,11 @@ static bool number_with_unit(const char *text, const struct unit *units, size_t 
 enum status duration_parse(const char *text, struct duration *duration, struct error *err)
 {
     static const struct unit units[] = {
-        {"ms", 1000}, {"milli", 1000}, {"millis", 1000}, {"millisecond", 1000}, {"milliseconds", 1000},
-        {"us", 1}, {"\xc2\xb5s", 1}, {"micro", 1}, {"micros", 1}, {"microsecond", 1}, {"microseconds", 1},
-        {"s", 1000000}, {"sec", 1000000}, {"secs", 1000000}, {"second", 1000000}, {"seconds", 1000000},
-        {"m", 60000000}, {"min", 60000000}, {"minute", 60000000}, {"minutes", 60000000},
-        {"h", 3600000000}, {"hour", 3600000000}, {"hours", 3600000000},
-        {"d", 86400000000}, {"day", 86400000000}, {"days", 86400000000},
+        {"ms", 1000},         {"milli", 1000},       {"millis", 1000},    {"millisecond", 1000}, {"milliseconds", 1000}, {"us", 1},
+        {"\xc2\xb5s", 1},     {"micro", 1},          {"micros", 1},       {"microsecond", 1},    {"microseconds", 1},    {"s", 1000000},
+        {"sec", 1000000},     {"secs", 1000000},     {"second", 1000000}, {"seconds", 1000000},  {"m", 60000000},        {"min", 60000000},
+        {"minute", 60000000}, {"minutes", 60000000}, {"h", 3600000000},   {"hour", 3600000000},  {"hours", 3600000000},  {"d", 86400000000},
+        {"day", 86400000000}, {"days", 86400000000},
     };
     static const char *const nanos[] = {"ns", "nano", "nanos", "nanosecond", "nanoseconds"};
     if (number_with_unit(text, units, ARRAY_LENGTH(units), &duration->us)) {
@@ -134,17 +133,27 @@ enum status duration_parse(const char *text, struct duration *duration, struct e
             return STATUS_OK;
         }
     }
-    return error_set(err, ERROR_INVALID_OPTION, "'%s' is no duration; write a number and one of ns, us, ms, s, min, h, d, like '10 s'", text);
+    return error_set(err, ERROR_INVALID_OPTION, "'%s' is no duration; write a number and one of ns, us, ms, s, min, h, d, like '10 s'",
+                     text);
 }
 
 enum status byte_size_parse(const char *text, struct byte_size *size, struct error *err)
 {
     static const struct unit units[] = {
-        {"b", 1}, {"bytes", 1},
-        {"k", 1 << 10}, {"kb", 1 << 10}, {"kibibytes", 1 << 10},
-        {"m", 1 << 20}, {"mb", 1 << 20}, {"mebibytes", 1 << 20},
-        {"g", 1 << 30}, {"gb", 1 << 30}, {"gibibytes", 1 << 30},
-        {"t", INT64_C(1) << 40}, {"tb", INT64_C(1) << 40}, {"tebibytes", INT64_C(1) << 40},
+        {"b", 1},
+        {"bytes", 1},
+        {"k", 1 << 10},
+        {"kb", 1 << 10},
+        {"kibibytes", 1 << 10},
+        {"m", 1 << 20},
+        {"mb", 1 << 20},
+        {"mebibytes", 1 << 20},
+        {"g", 1 << 30},
+        {"gb", 1 << 30},
+        {"gibibytes", 1 << 30},
+        {"t", INT64_C(1) << 40},
+        {"tb", INT64_C(1) << 40},
+        {"tebibytes", INT64_C(1) << 40},
     };
     int64_t bytes;
     if (!number_with_unit(text, units, ARRAY_LENGTH(units), &bytes)) {
@@ -203,8 +212,8 @@ static enum status parse_choice(const struct option_def *def, const char *value,
     for (int32_t i = 0; def->choices[i] != NULL; i++) {
         text_append_format(&list, "%s'%s'", i == 0 ? "" : ", ", def->choices[i]);
     }
-    enum status status = error_set(err, ERROR_INVALID_OPTION, "option '%s' is one of %s, not '%s'", def->name,
-                                   list.failed ? "a list" : list.bytes, value);
+    enum status status =
+        error_set(err, ERROR_INVALID_OPTION, "option '%s' is one of %s, not '%s'", def->name, list.failed ? "a list" : list.bytes, value);
     text_builder_close(&list);
     return status;
 }

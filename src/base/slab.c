@@ -98,8 +98,8 @@ static void *large_alloc(struct slab *slab, size_t bytes)
 static void large_free(struct slab *slab, void *memory)
 {
     struct slab_large *large = (struct slab_large *)memory - 1;
-    if (large->previous != NULL) {
-        large->previous->next = large->next;
+    if (large->previous != NULL) {           /* NOLINT(clang-analyzer-unix.Malloc): a block is in the list until it is freed here */
+        large->previous->next = large->next; /* NOLINT(clang-analyzer-unix.Malloc) */
     } else {
         slab->large = large->next;
     }

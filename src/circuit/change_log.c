@@ -208,7 +208,7 @@ enum status change_log_take_weights(struct change_log *log, change_put_fn *put, 
 
 /* ---- pairing by upsert key ---- */
 
-struct key_entry { /* 8 bytes, a value record of the key table */
+struct key_entry {    /* 8 bytes, a value record of the key table */
     uint64_t deleted; /* 1 + index of the change that deletes the key's old row; 0: none */
 };
 

@@ -13,12 +13,12 @@
 #include "circuit/node.h"
 
 struct pipeline_settings {
-    int64_t tick_rows;       /* pipeline.tick.rows: 0 adaptive, -1 all there is */
-    uint32_t chunk_rows;     /* pipeline.chunk.rows */
-    int64_t tick_target_us;  /* pipeline.tick.target */
+    int64_t tick_rows;             /* pipeline.tick.rows: 0 adaptive, -1 all there is */
+    uint32_t chunk_rows;           /* pipeline.chunk.rows */
+    int64_t tick_target_us;        /* pipeline.tick.target */
     int64_t watermark_interval_us; /* pipeline.auto-watermark-interval */
-    size_t ring_bytes;       /* pipeline.source.ring */
-    uint32_t max_parallelism; /* pipeline.max-parallelism */
+    size_t ring_bytes;             /* pipeline.source.ring */
+    uint32_t max_parallelism;      /* pipeline.max-parallelism */
 };
 struct circuit {
     struct arena *arena;
@@ -28,10 +28,10 @@ struct circuit {
     struct pipeline_settings settings;
     uint32_t worker, worker_count;
     const atomic_bool *cancelled; /* set by any thread: pull comes back soon */
-    struct wakeup *wakeup;       /* signalled when a source has rows; the job waits on it */
-    uint64_t tick_number;        /* of the tick that runs */
-    uint64_t tick_budget_rows;   /* adaptive: rows a source may take in this tick */
-    struct node **nodes; /* in topological order: the order of circuit_add */
+    struct wakeup *wakeup;        /* signalled when a source has rows; the job waits on it */
+    uint64_t tick_number;         /* of the tick that runs */
+    uint64_t tick_budget_rows;    /* adaptive: rows a source may take in this tick */
+    struct node **nodes;          /* in topological order: the order of circuit_add */
     uint32_t node_count, node_capacity;
 };
 

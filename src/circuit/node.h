@@ -66,10 +66,10 @@ struct edge {
 struct node {
     const struct node_type *type;
     struct circuit *circuit;
-    const char *label;              /* for EXPLAIN and errors */
-    struct node **inputs;           /* producers, in input order */
+    const char *label;    /* for EXPLAIN and errors */
+    struct node **inputs; /* producers, in input order */
     uint32_t input_count;
-    struct edge *outputs;           /* consumers */
+    struct edge *outputs; /* consumers */
     uint32_t output_count;
     int64_t watermark;
     struct node_metrics metrics;

@@ -1,10 +1,10 @@
 /* cli/output.h: rows to standard output, in the form asked for.
  *
  * For         the result of a SELECT or SHOW.
- * Rules       Rows of a query that only inserts are printed as they come. A query whose rows change prints its final rows at its end when it is
- *             bounded; else its changes as they come, with a column `op` first (always so in the forms changelog and tableau).
- *             A terminal gets `table`, a pipe `tsv`. `table` waits for all rows of a bounded query, to know their widths.
- * Ownership   output_close ends what output_open began.
+ * Rules       Rows of a query that only inserts are printed as they come. A query whose rows change prints its final rows at its end when
+ * it is bounded; else its changes as they come, with a column `op` first (always so in the forms changelog and tableau). A terminal gets
+ * `table`, a pipe `tsv`. `table` waits for all rows of a bounded query, to know their widths. Ownership   output_close ends what
+ * output_open began.
  */
 #ifndef SPATE_CLI_OUTPUT_H
 #define SPATE_CLI_OUTPUT_H
@@ -12,9 +12,11 @@
 #include "cli/final_rows.h"
 #include "spate/spate.h"
 
+/* clang-format off */
 #define OUTPUT_LIST(X) \
-    X(TABLE, "table") X(TABLEAU, "tableau") X(CHANGELOG, "changelog") X(CSV, "csv") X(TSV, "tsv") X(JSON, "json") X(JSONL, "jsonl") \
-    X(VERTICAL, "vertical") X(MARKDOWN, "markdown")
+    X(TABLE, "table") X(TABLEAU, "tableau") X(CHANGELOG, "changelog") X(CSV, "csv") X(TSV, "tsv") X(JSON, "json") \
+    X(JSONL, "jsonl") X(VERTICAL, "vertical") X(MARKDOWN, "markdown")
+/* clang-format on */
 #define X(name, text) OUTPUT_##name,
 enum output_form { OUTPUT_LIST(X) OUTPUT_FORM_COUNT };
 #undef X

@@ -194,8 +194,7 @@ static int run_wait_for_background(struct run *run)
     int code = 0;
     while (run->background_count > 0 && code == 0) {
         int step = SPATE_STEP_WORKED;
-        if (run->background_count == 1 && !signals_terminated() &&
-            spate_result_step(run->background[0], WAIT_MS, &step) != SPATE_OK) {
+        if (run->background_count == 1 && !signals_terminated() && spate_result_step(run->background[0], WAIT_MS, &step) != SPATE_OK) {
             return run_fail(run, true);
         }
         if (run->background_count > 1 && !signals_terminated()) {

@@ -10,10 +10,10 @@
 #include "base/text.h"
 
 struct script {
-    const char *name;          /* shown in messages: the file's path, "-c" or "<stdin>" */
-    struct text_builder text;  /* with variables replaced */
+    const char *name;         /* shown in messages: the file's path, "-c" or "<stdin>" */
+    struct text_builder text; /* with variables replaced */
 };
-struct variables; /* cli/variables.h */
+struct variables;                                                                                 /* cli/variables.h */
 int script_read_file(const char *path, const struct variables *variables, struct script *script); /* "-": standard input */
 int script_from_text(const char *name, const char *text, const struct variables *variables, struct script *script);
 void script_close(struct script *script);

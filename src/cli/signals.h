@@ -1,8 +1,7 @@
 /* cli/signals.h: SIGINT and SIGTERM, answered by a thread.
  *
- * For         `run`: INT cancels the running statement (exit 130), TERM finishes the tick, commits and exits 0; a second one of either stops at
- *             once (128 + signal).
- * Threads     A thread waits for signals, because spate_cancel takes a lock. Everything else reads flags.
+ * For         `run`: INT cancels the running statement (exit 130), TERM finishes the tick, commits and exits 0; a second one of either
+ * stops at once (128 + signal). Threads     A thread waits for signals, because spate_cancel takes a lock. Everything else reads flags.
  */
 #ifndef SPATE_CLI_SIGNALS_H
 #define SPATE_CLI_SIGNALS_H
@@ -12,7 +11,7 @@
 #include "spate/spate.h"
 
 void signals_start(spate_session *session);
-void signals_end(void); /* before the session closes */
+void signals_end(void);         /* before the session closes */
 bool signals_interrupted(void); /* SIGINT came */
 bool signals_terminated(void);  /* SIGTERM came */
 

@@ -19,11 +19,11 @@
 enum record_kind { RECORD_FILE, RECORD_STATEMENT, RECORD_STATEMENT_ERROR, RECORD_QUERY, RECORD_QUERY_ERROR, RECORD_READ };
 struct test_record {
     enum record_kind kind;
-    uint32_t line;         /* of its first line, from 1 */
+    uint32_t line; /* of its first line, from 1 */
     bool nosort;
-    char *argument;        /* file name, or regular expression; NULL: none */
-    struct text body;      /* file content or SQL; points into the file's text */
-    struct text expected;  /* rows */
+    char *argument;       /* file name, or regular expression; NULL: none */
+    struct text body;     /* file content or SQL; points into the file's text */
+    struct text expected; /* rows */
 };
 struct test_file {
     const char *path;

@@ -42,8 +42,8 @@ void file_report_end_mode(struct file_report *report, uint32_t mode, int status)
         if (!first) {
             snprintf(text, sizeof text, "not reached");
         } else if (WIFSIGNALED(status)) {
-            snprintf(text, sizeof text, "%s: the process was ended by signal %d (%s)",
-                     WTERMSIG(status) == SIGALRM ? "HANG" : "CRASH", WTERMSIG(status), strsignal(WTERMSIG(status)));
+            snprintf(text, sizeof text, "%s: the process was ended by signal %d (%s)", WTERMSIG(status) == SIGALRM ? "HANG" : "CRASH",
+                     WTERMSIG(status), strsignal(WTERMSIG(status)));
         } else {
             snprintf(text, sizeof text, "the test process ended with code %d", WEXITSTATUS(status));
         }
@@ -117,7 +117,8 @@ static void report_record(struct test_report *report, const struct test_file *fi
     report->passed += passed;
     report->failed += !passed;
     if (report->tap) {
-        printf("%sok %llu - %s:%u\n", passed ? "" : "not ", (unsigned long long)(report->passed + report->failed), file->path, record->line);
+        printf("%sok %llu - %s:%u\n", passed ? "" : "not ", (unsigned long long)(report->passed + report->failed), file->path,
+               record->line);
     }
     if (!passed) {
         report_failure(report, file, record, entry);

@@ -10,9 +10,9 @@
 #include "cli/test_file.h"
 
 struct record_report {
-    uint32_t verdicts;   /* modes that reached it */
-    uint64_t failed;     /* bit per mode */
-    char *text;          /* of the first failing mode */
+    uint32_t verdicts; /* modes that reached it */
+    uint64_t failed;   /* bit per mode */
+    char *text;        /* of the first failing mode */
 };
 struct file_report {
     const struct test_file *file;

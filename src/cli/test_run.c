@@ -157,8 +157,9 @@ static void run_file(const struct test_file *file, const struct test_options *op
 
 static int test_usage(const char *what, const char *value)
 {
-    fprintf(stderr, "spate: test: %s '%s'\nusage: spate test [--mode NAME] [--timeout D] [--jobs N] [--tap] [--junit FILE] PATH...\nmodes:",
-            what, value);
+    fprintf(stderr,
+            "spate: test: %s '%s'\nusage: spate test [--mode NAME] [--timeout D] [--jobs N] [--tap] [--junit FILE] PATH...\nmodes:", what,
+            value);
     for (uint32_t i = 0; i < test_mode_count; i++) {
         fprintf(stderr, " %s", test_modes[i].name);
     }

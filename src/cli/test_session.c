@@ -200,7 +200,8 @@ static bool check_rows(struct test_session *self, const struct test_record *reco
     } else if (rows->failed || got.failed) {
         text_append_text(&self->message, "no room for the rows");
     } else {
-        equal = lines_equal(record->expected, (struct text){got.bytes == NULL ? "" : got.bytes, got.length}, record->nosort, &self->message);
+        equal =
+            lines_equal(record->expected, (struct text){got.bytes == NULL ? "" : got.bytes, got.length}, record->nosort, &self->message);
     }
     text_builder_close(&got);
     return equal;

@@ -1,7 +1,8 @@
 /* blackhole: takes every change and does nothing with it. */
 #include "connectors/built_in.h"
 
-static enum status blackhole_accepts(const struct sink_context *context, const void *settings, enum sink_accepts *accepts, struct error *err)
+static enum status blackhole_accepts(const struct sink_context *context, const void *settings, enum sink_accepts *accepts,
+                                     struct error *err)
 {
     (void)context;
     (void)settings;
@@ -40,6 +41,12 @@ static void blackhole_close(struct sink *sink)
 }
 
 const struct sink_type blackhole_sink_type = {
-    .name = "blackhole", .summary = "Takes all rows and keeps none: for measuring.", .accepts = blackhole_accepts, .open = blackhole_open,
-    .write = blackhole_write, .finish_tick = blackhole_finish, .finish = blackhole_finish, .close = blackhole_close,
+    .name = "blackhole",
+    .summary = "Takes all rows and keeps none: for measuring.",
+    .accepts = blackhole_accepts,
+    .open = blackhole_open,
+    .write = blackhole_write,
+    .finish_tick = blackhole_finish,
+    .finish = blackhole_finish,
+    .close = blackhole_close,
 };

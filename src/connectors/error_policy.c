@@ -105,19 +105,20 @@ enum status dead_letter_check_table(const struct type *row, const char *table, s
         if (field >= 0) {
             bool fits = field == 0 ? type_is_binary(row->children[i]) : type_is_text(row->children[i]);
             if (!fits) {
-                return error_set(err, ERROR_INVALID_DEFINITION, "the column '%s' of the dead-letter table '%s' must be %s", row->names[i], table,
-                                 field == 0 ? "BYTES" : "STRING");
+                return error_set(err, ERROR_INVALID_DEFINITION, "the column '%s' of the dead-letter table '%s' must be %s", row->names[i],
+                                 table, field == 0 ? "BYTES" : "STRING");
             }
             found++;
         } else if (!row->children[i]->nullable) {
-            return error_set(err, ERROR_INVALID_DEFINITION, "the column '%s' of the dead-letter table '%s' is NOT NULL, and nothing fills it",
-                             row->names[i], table);
+            return error_set(err, ERROR_INVALID_DEFINITION,
+                             "the column '%s' of the dead-letter table '%s' is NOT NULL, and nothing fills it", row->names[i], table);
         }
     }
     if (found == 0) {
-        return error_set(err, ERROR_INVALID_DEFINITION,
-                         "the dead-letter table '%s' has none of the columns payload BYTES, source STRING, position STRING, code STRING, message STRING",
-                         table);
+        return error_set(
+            err, ERROR_INVALID_DEFINITION,
+            "the dead-letter table '%s' has none of the columns payload BYTES, source STRING, position STRING, code STRING, message STRING",
+            table);
     }
     return STATUS_OK;
 }
@@ -153,8 +154,8 @@ static enum status fill_column(struct budget *budget, const struct letter *lette
     return STATUS_OK;
 }
 
-static enum status fill_batch(struct budget *budget, const struct letter *letters, uint32_t count, const struct type *row, struct batch *batch,
-                              struct error *err)
+static enum status fill_batch(struct budget *budget, const struct letter *letters, uint32_t count, const struct type *row,
+                              struct batch *batch, struct error *err)
 {
     for (uint32_t i = 0; i < row->child_count; i++) {
         int32_t field = letter_field(row->names[i]);
@@ -169,7 +170,8 @@ static enum status fill_batch(struct budget *budget, const struct letter *letter
     return STATUS_OK;
 }
 
-enum status dead_letter_take(struct dead_letter *queue, struct budget *budget, const struct type *row, struct batch *batch, struct error *err)
+enum status dead_letter_take(struct dead_letter *queue, struct budget *budget, const struct type *row, struct batch *batch,
+                             struct error *err)
 {
     *batch = (struct batch){0};
     pthread_mutex_lock(&queue->mutex);
@@ -243,7 +245,7 @@ bool error_reporter_fail(void *owner, const struct decode_failure *failure, stru
                                 text_from(message), err) == STATUS_OK;
     }
     char excerpt[TEXT_EXCERPT_BYTES];
-    (void)!error_set(err, failure->code, "table '%s', %s, line %" PRIu64 "%s: %s; the record begins with: %s", context->table, reporter->source, line,
-                     place, failure->text, text_excerpt(failure->record, excerpt));
+    (void)!error_set(err, failure->code, "table '%s', %s, line %" PRIu64 "%s: %s; the record begins with: %s", context->table,
+                     reporter->source, line, place, failure->text, text_excerpt(failure->record, excerpt));
     return false;
 }

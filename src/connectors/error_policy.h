@@ -20,13 +20,14 @@ enum status dead_letter_push(struct dead_letter *queue, struct text payload, str
 /* Refuses a table that has none of the columns, or one of another type. */
 enum status dead_letter_check_table(const struct type *row, const char *table, struct error *err);
 /* What was queued, at most a chunk, as rows of the table (columns found by name, others NULL). batch->count == 0: nothing. */
-enum status dead_letter_take(struct dead_letter *queue, struct budget *budget, const struct type *row, struct batch *batch, struct error *err);
+enum status dead_letter_take(struct dead_letter *queue, struct budget *budget, const struct type *row, struct batch *batch,
+                             struct error *err);
 
 struct error_reporter {
     const struct source_context *context;
     int32_t policy;
-    const char *source;    /* "file /data/a.json" */
-    uint64_t byte, line;   /* of the bytes given to the decoder: where they begin in the source, lines before them */
+    const char *source;  /* "file /data/a.json" */
+    uint64_t byte, line; /* of the bytes given to the decoder: where they begin in the source, lines before them */
 };
 enum status error_reporter_init(struct error_reporter *reporter, const struct source_context *context, struct error *err);
 /* decode_target.fail, the reporter as its owner. */

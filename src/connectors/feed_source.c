@@ -127,6 +127,12 @@ static enum status feed_read(struct reader *reader, uint32_t row_limit, struct b
 }
 
 const struct source_type feed_source_type = {
-    .name = "feed", .summary = "Rows given by the program that embeds Spate (spate_feed_open).", .traits = SOURCE_INLINE | SOURCE_LOOKUP, .open = feed_source_open,
-    .reader_open = feed_reader_open, .read = feed_read, .reader_close = feed_reader_close, .close = feed_source_close,
+    .name = "feed",
+    .summary = "Rows given by the program that embeds Spate (spate_feed_open).",
+    .traits = SOURCE_INLINE | SOURCE_LOOKUP,
+    .open = feed_source_open,
+    .reader_open = feed_reader_open,
+    .read = feed_read,
+    .reader_close = feed_reader_close,
+    .close = feed_source_close,
 };

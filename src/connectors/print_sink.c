@@ -13,8 +13,14 @@ struct print_settings {
 };
 static const struct option_def print_options[] = {
     {.name = "print-identifier", OPTION_TEXT(struct print_settings, identifier), .summary = "A word before each line."},
-    {.name = "standard-error", OPTION_BOOL(struct print_settings, standard_error), .initial = "false", .summary = "Prints to standard error."},
-    {.name = "sink.parallelism", OPTION_INT64(struct print_settings, parallelism), .initial = "1", .check = option_check_positive,
+    {.name = "standard-error",
+     OPTION_BOOL(struct print_settings, standard_error),
+     .initial = "false",
+     .summary = "Prints to standard error."},
+    {.name = "sink.parallelism",
+     OPTION_INT64(struct print_settings, parallelism),
+     .initial = "1",
+     .check = option_check_positive,
      .summary = "Accepted for Flink's sake; the sink runs where the job does."},
 };
 
@@ -68,7 +74,8 @@ static void append_prefix(struct print_sink *self)
 
 static enum status print_write(struct sink *sink, const struct batch *batch, const uint8_t *kinds, struct error *err)
 {
-    static const char *const marks[] = {[ROW_INSERT] = "+I[", [ROW_UPDATE_BEFORE] = "-U[", [ROW_UPDATE_AFTER] = "+U[", [ROW_DELETE] = "-D["};
+    static const char *const marks[] = {
+        [ROW_INSERT] = "+I[", [ROW_UPDATE_BEFORE] = "-U[", [ROW_UPDATE_AFTER] = "+U[", [ROW_DELETE] = "-D["};
     struct print_sink *self = (struct print_sink *)sink;
     struct selection rows = batch_selection(batch);
     for (uint32_t i = 0; i < rows.count; i++) {
@@ -112,7 +119,15 @@ static void print_close(struct sink *sink)
 }
 
 const struct sink_type print_sink_type = {
-    .name = "print", .summary = "Prints each change on a line: +I[1, a].", .options = print_options, .option_count = ARRAY_LENGTH(print_options),
-    .settings_bytes = sizeof(struct print_settings), .accepts = print_accepts, .open = print_open, .write = print_write,
-    .finish_tick = print_finish, .finish = print_finish, .close = print_close,
+    .name = "print",
+    .summary = "Prints each change on a line: +I[1, a].",
+    .options = print_options,
+    .option_count = ARRAY_LENGTH(print_options),
+    .settings_bytes = sizeof(struct print_settings),
+    .accepts = print_accepts,
+    .open = print_open,
+    .write = print_write,
+    .finish_tick = print_finish,
+    .finish = print_finish,
+    .close = print_close,
 };

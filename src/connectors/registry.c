@@ -56,7 +56,8 @@ static enum status refuse_connector(const char *name, bool reading, struct error
     const char *verb = reading ? "read" : "write", *other = reading ? "written" : "read", *nearest = text_nearest(name, names, count);
     enum status status;
     if (reading ? sink_type_find(name) != NULL : source_type_find(name) != NULL) {
-        status = error_set(err, ERROR_UNKNOWN_CONNECTOR, "connector '%s' can only be %s; to %s there are: %s", name, other, verb, list.bytes);
+        status =
+            error_set(err, ERROR_UNKNOWN_CONNECTOR, "connector '%s' can only be %s; to %s there are: %s", name, other, verb, list.bytes);
     } else if (nearest != NULL) {
         status = error_set(err, ERROR_UNKNOWN_CONNECTOR, "there is no connector '%s' to %s; did you mean '%s'?", name, verb, nearest);
     } else {
@@ -84,7 +85,8 @@ static enum status open_source(const struct source_context *context, struct sour
     struct common_source_settings common;
     TRY(common_source_settings_read(context->options, context->arena, &common, err));
     if (common.error_policy == ERROR_POLICY_DEAD_LETTER && context->dead_letter == NULL) {
-        return error_set(err, ERROR_NOT_SUPPORTED, "'scan.error-policy' = 'dead-letter' is not available to this statement; use 'fail' or 'skip'");
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "'scan.error-policy' = 'dead-letter' is not available to this statement; use 'fail' or 'skip'");
     }
     void *settings;
     TRY_ALLOC(settings, arena_alloc(context->arena, type->settings_bytes + 1), err);

@@ -32,7 +32,9 @@ struct sink_context {
     bool overwrite;
     const char *statement_id; /* unique per INSERT: for file names */
 };
-struct sink { const struct sink_type *type; };
+struct sink {
+    const struct sink_type *type;
+};
 struct sink_type {
     const char *name, *summary;
     bool any_order; /* changes may come unconsolidated and in any order (it does not look at them) */

@@ -14,10 +14,10 @@
 #include "formats/format.h"
 
 enum source_traits {
-    SOURCE_BOUNDED = 1,     /* ends by itself (may depend on options: see source.bounded) */
-    SOURCE_REPLAYABLE = 2,  /* can be read again from a position */
-    SOURCE_LOOKUP = 4,      /* bounded: may be the right side of a lookup join */
-    SOURCE_INLINE = 8,      /* rows are already in columns: read in the tick's thread, no thread of its own */
+    SOURCE_BOUNDED = 1,    /* ends by itself (may depend on options: see source.bounded) */
+    SOURCE_REPLAYABLE = 2, /* can be read again from a position */
+    SOURCE_LOOKUP = 4,     /* bounded: may be the right side of a lookup join */
+    SOURCE_INLINE = 8,     /* rows are already in columns: read in the tick's thread, no thread of its own */
 };
 
 struct source_column {
@@ -44,10 +44,10 @@ struct source_context {
     const char *const *partition_columns; /* PARTITIONED BY: names */
     const struct type *const *partition_types;
     uint32_t partition_count;
-    const struct table_options *options;  /* connectors/table_options.h: all of WITH (...) */
-    void *attachment;                     /* catalog_table.attachment */
+    const struct table_options *options; /* connectors/table_options.h: all of WITH (...) */
+    void *attachment;                    /* catalog_table.attachment */
     struct source_counters *counters;
-    struct dead_letter *dead_letter;      /* where the dead-letter policy puts records; NULL unless that policy is set */
+    struct dead_letter *dead_letter; /* where the dead-letter policy puts records; NULL unless that policy is set */
 };
 
 struct source {
@@ -61,7 +61,10 @@ enum read_state {
     READ_IDLE, /* nothing now; call again after wait_us */
     READ_END,
 };
-struct reader { struct source *source; uint32_t partition; };
+struct reader {
+    struct source *source;
+    uint32_t partition;
+};
 struct source_type {
     const char *name, *summary;
     const struct option_def *options;

@@ -17,15 +17,22 @@ static const char *const error_policies[] = {"fail", "skip", "dead-letter", NULL
 static const char *const emit_strategies[] = {"on-periodic", "on-event", NULL};
 
 const struct option_def common_source_options[] = {
-    {.name = "scan.error-policy", OPTION_CHOICE(struct common_source_settings, error_policy, error_policies), .initial = "fail",
+    {.name = "scan.error-policy",
+     OPTION_CHOICE(struct common_source_settings, error_policy, error_policies),
+     .initial = "fail",
      .summary = "What a record that cannot be read does: fail the job, be skipped and counted, or go to the dead-letter table."},
-    {.name = "scan.dead-letter-table", OPTION_TEXT(struct common_source_settings, dead_letter_table),
+    {.name = "scan.dead-letter-table",
+     OPTION_TEXT(struct common_source_settings, dead_letter_table),
      .summary = "The table of the policy 'dead-letter'; of its columns payload, source, position, code, message those present are filled."},
-    {.name = "scan.watermark.idle-timeout", OPTION_DURATION(struct common_source_settings, idle_timeout),
+    {.name = "scan.watermark.idle-timeout",
+     OPTION_DURATION(struct common_source_settings, idle_timeout),
      .summary = "A partition without rows for this long does not hold the watermark back."},
-    {.name = "scan.watermark.max-future-skew", OPTION_DURATION(struct common_source_settings, max_future_skew),
+    {.name = "scan.watermark.max-future-skew",
+     OPTION_DURATION(struct common_source_settings, max_future_skew),
      .summary = "Rows whose event time is further ahead of the clock go the way of the error policy."},
-    {.name = "scan.watermark.emit.strategy", OPTION_CHOICE(struct common_source_settings, emit_strategy, emit_strategies), .initial = "on-periodic",
+    {.name = "scan.watermark.emit.strategy",
+     OPTION_CHOICE(struct common_source_settings, emit_strategy, emit_strategies),
+     .initial = "on-periodic",
      .summary = "When the watermark moves: in steps, or after each row."},
 };
 const uint32_t common_source_option_count = ARRAY_LENGTH(common_source_options);
@@ -98,7 +105,8 @@ static bool groups_have(const struct option_group *groups, uint32_t group_count,
     return false;
 }
 
-static enum status refuse_key(const struct option_group *groups, uint32_t group_count, const char *connector, const char *key, struct error *err)
+static enum status refuse_key(const struct option_group *groups, uint32_t group_count, const char *connector, const char *key,
+                              struct error *err)
 {
     char names[CANDIDATES_MAX][CANDIDATE_BYTES];
     const char *candidates[CANDIDATES_MAX];
@@ -174,7 +182,8 @@ static enum status refuse_format(const char *name, bool reading, struct error *e
     const char *nearest = text_nearest(name, names, count < FORMATS_MAX ? count : FORMATS_MAX);
     enum status status;
     if (nearest != NULL) {
-        status = error_set(err, ERROR_UNKNOWN_FORMAT, "there is no format '%s' to %s; did you mean '%s'?", name, reading ? "read" : "write", nearest);
+        status = error_set(err, ERROR_UNKNOWN_FORMAT, "there is no format '%s' to %s; did you mean '%s'?", name, reading ? "read" : "write",
+                           nearest);
     } else {
         status = error_set(err, ERROR_UNKNOWN_FORMAT, "there is no format '%s' to %s; there are: %s", name, reading ? "read" : "write",
                            list.bytes == NULL ? "none" : list.bytes);

@@ -15,7 +15,8 @@ struct exported {
     struct ArrowArray **children;
 };
 
-struct export {
+struct export
+{
     struct budget *budget;
     const char *column; /* for messages */
     struct error *err;
@@ -130,7 +131,7 @@ static enum status export_strings(struct export *export, const struct vector *ve
         int32_t length;
         char prefix[4];
         int32_t buffer, offset;
-    } *views;
+    } * views;
     int64_t sizes[HEAPS_MAX] = {0}, *stored_sizes;
     void *memory;
     uint32_t heaps = 0, heap = 0;
@@ -139,7 +140,8 @@ static enum status export_strings(struct export *export, const struct vector *ve
         uint32_t length = vector_is_valid(vector, row) && from[row].length > STRING_INLINE_BYTES ? from[row].length : 0;
         if (length > 0 && (heaps == 0 || sizes[heaps - 1] + length > INT32_MAX)) {
             if (++heaps >= HEAPS_MAX - 1) {
-                return error_set(export->err, ERROR_VALUE_UNWRITABLE, "the texts of column '%s' are too long for one Arrow array", export->column);
+                return error_set(export->err, ERROR_VALUE_UNWRITABLE, "the texts of column '%s' are too long for one Arrow array",
+                                 export->column);
             }
         }
         sizes[heaps == 0 ? 0 : heaps - 1] += length;
@@ -233,7 +235,8 @@ static enum status export_map(struct export *export, const struct vector *vector
     for (uint32_t row = 0; row < vector->count && status == STATUS_OK; row++) {
         struct span span = vector_is_valid(vector, row) ? vector_spans(vector)[row] : (struct span){0};
         for (uint32_t child = 0; child < 2 && status == STATUS_OK; child++) {
-            status = vector_append(export->budget, &packed.children[child], &vector->children[child], span.offset, span.length, export->err);
+            status =
+                vector_append(export->budget, &packed.children[child], &vector->children[child], span.offset, span.length, export->err);
         }
         packed.count += span.length;
         offsets[row + 1] = (int32_t)packed.count;
@@ -316,8 +319,8 @@ static enum status export_columns(struct export *export, const struct batch *bat
     return STATUS_OK;
 }
 
-enum status arrow_export_batch(struct budget *budget, const struct batch *batch, const struct type *row_type,
-                               struct ArrowArray *array, struct error *err)
+enum status arrow_export_batch(struct budget *budget, const struct batch *batch, const struct type *row_type, struct ArrowArray *array,
+                               struct error *err)
 {
     struct export export = {.budget = budget, .err = err};
     struct batch dense;

@@ -57,11 +57,11 @@ static bool is_decimal_format(const struct ArrowSchema *schema, const struct typ
 static bool format_fits(const struct type *type, const struct ArrowSchema *schema)
 {
     static const char *const formats[TYPE_KIND_COUNT] = {
-        [TYPE_NULL] = "n",         [TYPE_BOOLEAN] = "b",         [TYPE_TINYINT] = "c",     [TYPE_SMALLINT] = "s",
-        [TYPE_INT] = "i",          [TYPE_BIGINT] = "l",          [TYPE_FLOAT] = "f",       [TYPE_DOUBLE] = "g",
-        [TYPE_CHAR] = "u U vu",    [TYPE_VARCHAR] = "u U vu",    [TYPE_BINARY] = "z Z vz", [TYPE_VARBINARY] = "z Z vz",
-        [TYPE_DATE] = "tdD",       [TYPE_TIME] = "ttm",          [TYPE_ARRAY] = "+l +vl",  [TYPE_INTERVAL_MONTH] = "tiM",
-        [TYPE_MULTISET] = "+m",    [TYPE_INTERVAL_DAY] = "tDu",  [TYPE_MAP] = "+m",        [TYPE_ROW] = "+s",
+        [TYPE_NULL] = "n",         [TYPE_BOOLEAN] = "b",        [TYPE_TINYINT] = "c",     [TYPE_SMALLINT] = "s",
+        [TYPE_INT] = "i",          [TYPE_BIGINT] = "l",         [TYPE_FLOAT] = "f",       [TYPE_DOUBLE] = "g",
+        [TYPE_CHAR] = "u U vu",    [TYPE_VARCHAR] = "u U vu",   [TYPE_BINARY] = "z Z vz", [TYPE_VARBINARY] = "z Z vz",
+        [TYPE_DATE] = "tdD",       [TYPE_TIME] = "ttm",         [TYPE_ARRAY] = "+l +vl",  [TYPE_INTERVAL_MONTH] = "tiM",
+        [TYPE_MULTISET] = "+m",    [TYPE_INTERVAL_DAY] = "tDu", [TYPE_MAP] = "+m",        [TYPE_ROW] = "+s",
         [TYPE_VARIANT] = "z Z vz", [TYPE_BITMAP] = "z Z vz",
     };
     if (schema->dictionary != NULL) {

@@ -36,12 +36,11 @@ static const char *timestamp_unit(int32_t precision)
 static void print_format(const struct type *type, char *out, size_t size)
 {
     static const char *const fixed[TYPE_KIND_COUNT] = {
-        [TYPE_NULL] = "n",     [TYPE_BOOLEAN] = "b",       [TYPE_TINYINT] = "c",          [TYPE_SMALLINT] = "s",
-        [TYPE_INT] = "i",      [TYPE_BIGINT] = "l",        [TYPE_FLOAT] = "f",            [TYPE_DOUBLE] = "g",
-        [TYPE_CHAR] = "vu",    [TYPE_VARCHAR] = "vu",      [TYPE_BINARY] = "vz",          [TYPE_VARBINARY] = "vz",
-        [TYPE_DATE] = "tdD",   [TYPE_TIME] = "ttm",        [TYPE_INTERVAL_MONTH] = "tiM", [TYPE_INTERVAL_DAY] = "tDu",
-        [TYPE_ARRAY] = "+vl",  [TYPE_MULTISET] = "+m",     [TYPE_MAP] = "+m",             [TYPE_ROW] = "+s",
-        [TYPE_VARIANT] = "vz", [TYPE_BITMAP] = "vz",
+        [TYPE_NULL] = "n",           [TYPE_BOOLEAN] = "b",    [TYPE_TINYINT] = "c",   [TYPE_SMALLINT] = "s", [TYPE_INT] = "i",
+        [TYPE_BIGINT] = "l",         [TYPE_FLOAT] = "f",      [TYPE_DOUBLE] = "g",    [TYPE_CHAR] = "vu",    [TYPE_VARCHAR] = "vu",
+        [TYPE_BINARY] = "vz",        [TYPE_VARBINARY] = "vz", [TYPE_DATE] = "tdD",    [TYPE_TIME] = "ttm",   [TYPE_INTERVAL_MONTH] = "tiM",
+        [TYPE_INTERVAL_DAY] = "tDu", [TYPE_ARRAY] = "+vl",    [TYPE_MULTISET] = "+m", [TYPE_MAP] = "+m",     [TYPE_ROW] = "+s",
+        [TYPE_VARIANT] = "vz",       [TYPE_BITMAP] = "vz",
     };
     if (type->kind == TYPE_DECIMAL) {
         snprintf(out, size, "d:%" PRId32 ",%" PRId32, type->precision, type->scale);

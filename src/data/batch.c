@@ -87,8 +87,7 @@ enum status batch_need_ordinals(struct budget *budget, struct batch *batch, uint
     return STATUS_OK;
 }
 
-enum status batch_need_watermarks(struct budget *budget, struct batch *batch, uint32_t rows, int64_t **watermarks,
-                                  struct error *err)
+enum status batch_need_watermarks(struct budget *budget, struct batch *batch, uint32_t rows, int64_t **watermarks, struct error *err)
 {
     void *memory;
     TRY(batch_need(budget, &batch->watermarks_buffer, rows * sizeof **watermarks, &memory, err));
@@ -147,8 +146,8 @@ static enum status batch_gather_parts(struct budget *budget, const struct batch 
     return STATUS_OK;
 }
 
-enum status batch_gather(struct budget *budget, const struct batch *source, const uint16_t *rows, uint32_t count,
-                         struct batch *result, struct error *err)
+enum status batch_gather(struct budget *budget, const struct batch *source, const uint16_t *rows, uint32_t count, struct batch *result,
+                         struct error *err)
 {
     TRY(batch_init(result, source->column_count, err));
     enum status status = batch_gather_parts(budget, source, rows, count, result, err);

@@ -20,7 +20,7 @@
 #include "data/vector.h"
 
 #define WATERMARK_NONE INT64_MIN /* no row yet: nothing is late */
-#define WATERMARK_END INT64_MAX  /* the input has ended */
+#define WATERMARK_END  INT64_MAX /* the input has ended */
 
 struct batch {
     uint32_t count, column_count;
@@ -66,13 +66,12 @@ void batch_share_rows(const struct batch *source, struct batch *batch);
 /* Buffers for per-row arrays, owned by the batch, not set: writes go through the returned pointer. */
 enum status batch_need_weights(struct budget *budget, struct batch *batch, uint32_t rows, int64_t **weights, struct error *err);
 enum status batch_need_ordinals(struct budget *budget, struct batch *batch, uint32_t rows, int64_t **ordinals, struct error *err);
-enum status batch_need_watermarks(struct budget *budget, struct batch *batch, uint32_t rows, int64_t **watermarks,
-                                  struct error *err);
+enum status batch_need_watermarks(struct budget *budget, struct batch *batch, uint32_t rows, int64_t **watermarks, struct error *err);
 enum status batch_need_selection(struct budget *budget, struct batch *batch, uint16_t **rows, struct error *err);
 /* Replaces a batch with a selection by a dense one (columns gathered, per-row arrays too). No-op without a selection. */
 enum status batch_compact(struct budget *budget, struct batch *batch, struct error *err);
 /* The rows `rows` of source as a dense batch. */
-enum status batch_gather(struct budget *budget, const struct batch *source, const uint16_t *rows, uint32_t count,
-                         struct batch *result, struct error *err);
+enum status batch_gather(struct budget *budget, const struct batch *source, const uint16_t *rows, uint32_t count, struct batch *result,
+                         struct error *err);
 
 #endif

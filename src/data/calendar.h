@@ -8,11 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define US_PER_MS INT64_C(1000)
+#define US_PER_MS     INT64_C(1000)
 #define US_PER_SECOND INT64_C(1000000)
 #define US_PER_MINUTE (60 * US_PER_SECOND)
-#define US_PER_HOUR (60 * US_PER_MINUTE)
-#define US_PER_DAY (24 * US_PER_HOUR)
+#define US_PER_HOUR   (60 * US_PER_MINUTE)
+#define US_PER_DAY    (24 * US_PER_HOUR)
 
 struct date_parts {
     int32_t year, month, day; /* month 1..12, day 1..31 */

@@ -29,26 +29,38 @@ enum family {
 static enum family family_of(const struct type *type)
 {
     static const uint8_t families[TYPE_KIND_COUNT] = {
-        [TYPE_NULL] = FAMILY_NULL,           [TYPE_BOOLEAN] = FAMILY_BOOLEAN,
-        [TYPE_TINYINT] = FAMILY_INTEGER,     [TYPE_SMALLINT] = FAMILY_INTEGER,
-        [TYPE_INT] = FAMILY_INTEGER,         [TYPE_BIGINT] = FAMILY_INTEGER,
-        [TYPE_DECIMAL] = FAMILY_DECIMAL,     [TYPE_FLOAT] = FAMILY_FLOAT,
-        [TYPE_DOUBLE] = FAMILY_FLOAT,        [TYPE_CHAR] = FAMILY_TEXT,
-        [TYPE_VARCHAR] = FAMILY_TEXT,        [TYPE_BINARY] = FAMILY_BINARY,
-        [TYPE_VARBINARY] = FAMILY_BINARY,    [TYPE_DATE] = FAMILY_DATE,
-        [TYPE_TIME] = FAMILY_TIME,           [TYPE_TIMESTAMP] = FAMILY_TIMESTAMP,
-        [TYPE_TIMESTAMP_LTZ] = FAMILY_TIMESTAMP, [TYPE_INTERVAL_MONTH] = FAMILY_INTERVAL_MONTH,
-        [TYPE_INTERVAL_DAY] = FAMILY_INTERVAL_DAY, [TYPE_ARRAY] = FAMILY_NESTED,
-        [TYPE_MULTISET] = FAMILY_NESTED,     [TYPE_MAP] = FAMILY_NESTED,
-        [TYPE_ROW] = FAMILY_NESTED,          [TYPE_VARIANT] = FAMILY_OTHER,
+        [TYPE_NULL] = FAMILY_NULL,
+        [TYPE_BOOLEAN] = FAMILY_BOOLEAN,
+        [TYPE_TINYINT] = FAMILY_INTEGER,
+        [TYPE_SMALLINT] = FAMILY_INTEGER,
+        [TYPE_INT] = FAMILY_INTEGER,
+        [TYPE_BIGINT] = FAMILY_INTEGER,
+        [TYPE_DECIMAL] = FAMILY_DECIMAL,
+        [TYPE_FLOAT] = FAMILY_FLOAT,
+        [TYPE_DOUBLE] = FAMILY_FLOAT,
+        [TYPE_CHAR] = FAMILY_TEXT,
+        [TYPE_VARCHAR] = FAMILY_TEXT,
+        [TYPE_BINARY] = FAMILY_BINARY,
+        [TYPE_VARBINARY] = FAMILY_BINARY,
+        [TYPE_DATE] = FAMILY_DATE,
+        [TYPE_TIME] = FAMILY_TIME,
+        [TYPE_TIMESTAMP] = FAMILY_TIMESTAMP,
+        [TYPE_TIMESTAMP_LTZ] = FAMILY_TIMESTAMP,
+        [TYPE_INTERVAL_MONTH] = FAMILY_INTERVAL_MONTH,
+        [TYPE_INTERVAL_DAY] = FAMILY_INTERVAL_DAY,
+        [TYPE_ARRAY] = FAMILY_NESTED,
+        [TYPE_MULTISET] = FAMILY_NESTED,
+        [TYPE_MAP] = FAMILY_NESTED,
+        [TYPE_ROW] = FAMILY_NESTED,
+        [TYPE_VARIANT] = FAMILY_OTHER,
         [TYPE_BITMAP] = FAMILY_OTHER,
     };
     return (enum family)families[type->kind];
 }
 
 #define NEVER CAST_NEVER
-#define EXPL CAST_EXPLICIT
-#define IMPL CAST_IMPLICIT
+#define EXPL  CAST_EXPLICIT
+#define IMPL  CAST_IMPLICIT
 /* From (row) to (column). Implicit among integers and floats depends on the width, see below. */
 static const uint8_t rules[FAMILY_COUNT][FAMILY_COUNT] = {
     /*                NULL   BOOL   INT    DEC    FLOAT  TEXT  BIN    DATE   TIME   TS     IMON   IDAY   NEST   OTHER */
@@ -166,8 +178,8 @@ static enum status refuse_pair(const struct type *from, const struct type *to, s
     return status;
 }
 
-enum status cast_create(struct arena *arena, const struct type *from, const struct type *to, bool try_cast,
-                        const struct cast **result, struct error *err)
+enum status cast_create(struct arena *arena, const struct type *from, const struct type *to, bool try_cast, const struct cast **result,
+                        struct error *err)
 {
     if (cast_find_rule(from, to) == CAST_NEVER) {
         return refuse_pair(from, to, err);
@@ -203,8 +215,8 @@ static enum status prepare_result(const struct cast *cast, const struct cast_con
     return STATUS_OK;
 }
 
-enum status cast_run(const struct cast *cast, const struct cast_context *context, const struct vector *source,
-                     struct selection rows, struct vector *result, struct error *err)
+enum status cast_run(const struct cast *cast, const struct cast_context *context, const struct vector *source, struct selection rows,
+                     struct vector *result, struct error *err)
 {
     if (cast->fn == NULL) {
         TRY(vector_ref(source, result, err));
@@ -212,7 +224,8 @@ enum status cast_run(const struct cast *cast, const struct cast_context *context
         return STATUS_OK;
     }
     TRY(prepare_result(cast, context, source, result, err));
-    struct cast_run run = {.cast = cast, .context = context, .source = source, .rows = rows, .result = result, .status = STATUS_OK, .err = err};
+    struct cast_run run = {
+        .cast = cast, .context = context, .source = source, .rows = rows, .result = result, .status = STATUS_OK, .err = err};
     run.heap = (struct string_heap){.budget = context->budget, .target = result};
     enum status status = cast->fn(&run);
     status = status == STATUS_OK ? run.status : status;

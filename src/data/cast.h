@@ -25,11 +25,11 @@ struct cast_context {
     void *owner;
     bool legacy; /* table.exec.legacy-cast-behaviour = enabled */
 };
-enum status cast_create(struct arena *arena, const struct type *from, const struct type *to, bool try_cast,
-                        const struct cast **cast, struct error *err);
+enum status cast_create(struct arena *arena, const struct type *from, const struct type *to, bool try_cast, const struct cast **cast,
+                        struct error *err);
 /* Converts the selected rows; result is created here, with source->count rows, NULL where the source is. */
-enum status cast_run(const struct cast *cast, const struct cast_context *context, const struct vector *source,
-                     struct selection rows, struct vector *result, struct error *err);
+enum status cast_run(const struct cast *cast, const struct cast_context *context, const struct vector *source, struct selection rows,
+                     struct vector *result, struct error *err);
 
 /* Single values, for formats: false if the text does not convert. Rules of CAST from STRING. */
 bool text_to_int64(struct text text, int64_t min, int64_t max, int64_t *value);

@@ -59,14 +59,14 @@ static enum status exact_to_decimal(struct cast_run *run)
 }
 
 /* Unsigned arithmetic: the slots of NULL rows may hold anything. */
-#define MULTIPLY(name, from_type, to_type, unsigned_type)                                              \
-    static enum status name(struct cast_run *run)                                                                \
-    {                                                                                                            \
-        const from_type *restrict values = run->source->values;                                           \
-        to_type *restrict out = run->result->values;                                                        \
-        unsigned_type factor = (unsigned_type)decimal_power_of_ten(run->cast->to->scale - scale_of(run->cast->from)); \
-        CAST_LOOP(run, row, out[row] = (to_type)((unsigned_type)values[row] * factor));                          \
-        return STATUS_OK;                                                                                        \
+#define MULTIPLY(name, from_type, to_type, unsigned_type)                                                                                  \
+    static enum status name(struct cast_run *run)                                                                                          \
+    {                                                                                                                                      \
+        const from_type *restrict values = run->source->values;                                                                            \
+        to_type *restrict out = run->result->values;                                                                                       \
+        unsigned_type factor = (unsigned_type)decimal_power_of_ten(run->cast->to->scale - scale_of(run->cast->from));                      \
+        CAST_LOOP(run, row, out[row] = (to_type)((unsigned_type)values[row] * factor));                                                    \
+        return STATUS_OK;                                                                                                                  \
     }
 MULTIPLY(int32_widened, int32_t, int64_t, uint64_t)
 MULTIPLY(int64_widened, int64_t, int64_t, uint64_t)

@@ -45,22 +45,22 @@ void cast_put_text(struct cast_run *run, uint32_t row, const char *bytes, size_t
 int32_t cast_length(const struct cast_run *run);
 
 /* `row` runs over the rows of a cast_run. */
-#define CAST_EACH_ROW(run, row) \
+#define CAST_EACH_ROW(run, row)                                                                                                            \
     for (uint32_t row##_at = 0, row = 0; row##_at < (run)->rows.count && (row = selection_row(&(run)->rows, row##_at), true); row##_at++)
 /* A statement for each row, with a loop of its own for dense rows, so that it becomes vector code. */
-#define CAST_LOOP(run, row, statement)                                       \
-    do {                                                                     \
-        const struct selection rows_ = (run)->rows;                          \
-        if (rows_.rows == NULL) {                                            \
-            for (uint32_t row = 0; row < rows_.count; row++) {               \
-                statement;                                                   \
-            }                                                                \
-        } else {                                                             \
-            for (uint32_t at_ = 0; at_ < rows_.count; at_++) {               \
-                uint32_t row = rows_.rows[at_];                              \
-                statement;                                                   \
-            }                                                                \
-        }                                                                    \
+#define CAST_LOOP(run, row, statement)                                                                                                     \
+    do {                                                                                                                                   \
+        const struct selection rows_ = (run)->rows;                                                                                        \
+        if (rows_.rows == NULL) {                                                                                                          \
+            for (uint32_t row = 0; row < rows_.count; row++) {                                                                             \
+                statement;                                                                                                                 \
+            }                                                                                                                              \
+        } else {                                                                                                                           \
+            for (uint32_t at_ = 0; at_ < rows_.count; at_++) {                                                                             \
+                uint32_t row = rows_.rows[at_];                                                                                            \
+                statement;                                                                                                                 \
+            }                                                                                                                              \
+        }                                                                                                                                  \
     } while (0)
 
 #endif

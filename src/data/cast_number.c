@@ -27,30 +27,30 @@ static inline int32_t saturate32(double value)
 }
 
 #define INT_TO_BOOL(v) ((uint8_t)((v) != 0))
-#define KERNEL(name, from_type, to_type, convert)                          \
-    static enum status name(struct cast_run *run)                                    \
-    {                                                                                \
-        const from_type *restrict values = run->source->values;               \
-        to_type *restrict out = run->result->values;                            \
-        CAST_LOOP(run, row, out[row] = (to_type)convert(values[row]));               \
-        return STATUS_OK;                                                            \
+#define KERNEL(name, from_type, to_type, convert)                                                                                          \
+    static enum status name(struct cast_run *run)                                                                                          \
+    {                                                                                                                                      \
+        const from_type *restrict values = run->source->values;                                                                            \
+        to_type *restrict out = run->result->values;                                                                                       \
+        CAST_LOOP(run, row, out[row] = (to_type)convert(values[row]));                                                                     \
+        return STATUS_OK;                                                                                                                  \
     }
 #define SAME(v) (v)
-#define FROM_INTEGER(from, from_type)                                          \
-    KERNEL(from##_to_boolean, from_type, uint8_t, INT_TO_BOOL)        \
-    KERNEL(from##_to_int8, from_type, int8_t, SAME)                \
-    KERNEL(from##_to_int16, from_type, int16_t, SAME)             \
-    KERNEL(from##_to_int32, from_type, int32_t, SAME)             \
-    KERNEL(from##_to_int64, from_type, int64_t, SAME)             \
-    KERNEL(from##_to_float, from_type, float, SAME)               \
+#define FROM_INTEGER(from, from_type)                                                                                                      \
+    KERNEL(from##_to_boolean, from_type, uint8_t, INT_TO_BOOL)                                                                             \
+    KERNEL(from##_to_int8, from_type, int8_t, SAME)                                                                                        \
+    KERNEL(from##_to_int16, from_type, int16_t, SAME)                                                                                      \
+    KERNEL(from##_to_int32, from_type, int32_t, SAME)                                                                                      \
+    KERNEL(from##_to_int64, from_type, int64_t, SAME)                                                                                      \
+    KERNEL(from##_to_float, from_type, float, SAME)                                                                                        \
     KERNEL(from##_to_double, from_type, double, SAME)
-#define FROM_FLOAT(from, from_type)                                            \
-    KERNEL(from##_to_boolean, from_type, uint8_t, INT_TO_BOOL)        \
-    KERNEL(from##_to_int8, from_type, int8_t, saturate32)          \
-    KERNEL(from##_to_int16, from_type, int16_t, saturate32)       \
-    KERNEL(from##_to_int32, from_type, int32_t, saturate32)       \
-    KERNEL(from##_to_int64, from_type, int64_t, saturate64)       \
-    KERNEL(from##_to_float, from_type, float, SAME)               \
+#define FROM_FLOAT(from, from_type)                                                                                                        \
+    KERNEL(from##_to_boolean, from_type, uint8_t, INT_TO_BOOL)                                                                             \
+    KERNEL(from##_to_int8, from_type, int8_t, saturate32)                                                                                  \
+    KERNEL(from##_to_int16, from_type, int16_t, saturate32)                                                                                \
+    KERNEL(from##_to_int32, from_type, int32_t, saturate32)                                                                                \
+    KERNEL(from##_to_int64, from_type, int64_t, saturate64)                                                                                \
+    KERNEL(from##_to_float, from_type, float, SAME)                                                                                        \
     KERNEL(from##_to_double, from_type, double, SAME)
 
 FROM_INTEGER(boolean, uint8_t)
@@ -61,13 +61,13 @@ FROM_INTEGER(int64, int64_t)
 FROM_FLOAT(float, float)
 FROM_FLOAT(double, double)
 
-#define ROW_OF(physical, from)                                                                                       \
-    [physical] = {[PHYSICAL_BOOL] = from##_to_boolean,   [PHYSICAL_INT8] = from##_to_int8,   [PHYSICAL_INT16] = from##_to_int16, \
-                  [PHYSICAL_INT32] = from##_to_int32, [PHYSICAL_INT64] = from##_to_int64, [PHYSICAL_FLOAT] = from##_to_float, \
+#define ROW_OF(physical, from)                                                                                                             \
+    [physical] = {[PHYSICAL_BOOL] = from##_to_boolean, [PHYSICAL_INT8] = from##_to_int8,   [PHYSICAL_INT16] = from##_to_int16,             \
+                  [PHYSICAL_INT32] = from##_to_int32,  [PHYSICAL_INT64] = from##_to_int64, [PHYSICAL_FLOAT] = from##_to_float,             \
                   [PHYSICAL_DOUBLE] = from##_to_double}
 static cast_fn *const kernels[PHYSICAL_COUNT][PHYSICAL_COUNT] = {
-    ROW_OF(PHYSICAL_BOOL, boolean),   ROW_OF(PHYSICAL_INT8, int8),   ROW_OF(PHYSICAL_INT16, int16),  ROW_OF(PHYSICAL_INT32, int32),
-    ROW_OF(PHYSICAL_INT64, int64), ROW_OF(PHYSICAL_FLOAT, float), ROW_OF(PHYSICAL_DOUBLE, double),
+    ROW_OF(PHYSICAL_BOOL, boolean), ROW_OF(PHYSICAL_INT8, int8),   ROW_OF(PHYSICAL_INT16, int16),   ROW_OF(PHYSICAL_INT32, int32),
+    ROW_OF(PHYSICAL_INT64, int64),  ROW_OF(PHYSICAL_FLOAT, float), ROW_OF(PHYSICAL_DOUBLE, double),
 };
 
 /* INTERVAL DAY TO SECOND counts as milliseconds where it meets integers. */

@@ -9,27 +9,26 @@
 #include "data/number_text.h"
 
 /* For each non-NULL text: convert it into `result` by an expression that says whether it could, or reject the row. */
-#define FROM_TEXT(name, declaration, convert, store)                    \
-    static enum status name(struct cast_run *run)                       \
-    {                                                                   \
-        CAST_EACH_ROW(run, row)                                         \
-        {                                                               \
-            if (!vector_is_valid(run->source, row)) {                   \
-                continue;                                               \
-            }                                                           \
-            struct text text = vector_get_text(run->source, row);       \
-            declaration;                                                \
-            if (convert) {                                              \
-                store;                                                  \
-            } else {                                                    \
-                cast_reject(run, row, text);                            \
-            }                                                           \
-        }                                                               \
-        return STATUS_OK;                                               \
+#define FROM_TEXT(name, declaration, convert, store)                                                                                       \
+    static enum status name(struct cast_run *run)                                                                                          \
+    {                                                                                                                                      \
+        CAST_EACH_ROW(run, row)                                                                                                            \
+        {                                                                                                                                  \
+            if (!vector_is_valid(run->source, row)) {                                                                                      \
+                continue;                                                                                                                  \
+            }                                                                                                                              \
+            struct text text = vector_get_text(run->source, row);                                                                          \
+            declaration;                                                                                                                   \
+            if (convert) {                                                                                                                 \
+                store;                                                                                                                     \
+            } else {                                                                                                                       \
+                cast_reject(run, row, text);                                                                                               \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        return STATUS_OK;                                                                                                                  \
     }
 
-FROM_TEXT(text_to_int8_rows, int64_t value, text_to_int64(text, INT8_MIN, INT8_MAX, &value),
-          vector_int8(run->result)[row] = (int8_t)value)
+FROM_TEXT(text_to_int8_rows, int64_t value, text_to_int64(text, INT8_MIN, INT8_MAX, &value), vector_int8(run->result)[row] = (int8_t)value)
 FROM_TEXT(text_to_int16_rows, int64_t value, text_to_int64(text, INT16_MIN, INT16_MAX, &value),
           vector_int16(run->result)[row] = (int16_t)value)
 FROM_TEXT(text_to_int32_rows, int64_t value, text_to_int64(text, INT32_MIN, INT32_MAX, &value),
@@ -195,13 +194,11 @@ static cast_fn *find_to_text(const struct type *from)
 static cast_fn *find_from_text(const struct type *to)
 {
     static cast_fn *const kernels[TYPE_KIND_COUNT] = {
-        [TYPE_BOOLEAN] = text_to_boolean_rows,     [TYPE_TINYINT] = text_to_int8_rows,
-        [TYPE_SMALLINT] = text_to_int16_rows,      [TYPE_INT] = text_to_int32_rows,
-        [TYPE_BIGINT] = text_to_int64_rows,        [TYPE_DECIMAL] = text_to_decimal_rows,
-        [TYPE_FLOAT] = text_to_float_rows,         [TYPE_DOUBLE] = text_to_double_rows,
-        [TYPE_DATE] = text_to_date_rows,           [TYPE_TIME] = text_to_time_rows,
-        [TYPE_TIMESTAMP] = text_to_timestamp_rows, [TYPE_TIMESTAMP_LTZ] = text_to_timestamp_rows,
-        [TYPE_BINARY] = bytes_to_binary,           [TYPE_VARBINARY] = bytes_to_binary,
+        [TYPE_BOOLEAN] = text_to_boolean_rows, [TYPE_TINYINT] = text_to_int8_rows,        [TYPE_SMALLINT] = text_to_int16_rows,
+        [TYPE_INT] = text_to_int32_rows,       [TYPE_BIGINT] = text_to_int64_rows,        [TYPE_DECIMAL] = text_to_decimal_rows,
+        [TYPE_FLOAT] = text_to_float_rows,     [TYPE_DOUBLE] = text_to_double_rows,       [TYPE_DATE] = text_to_date_rows,
+        [TYPE_TIME] = text_to_time_rows,       [TYPE_TIMESTAMP] = text_to_timestamp_rows, [TYPE_TIMESTAMP_LTZ] = text_to_timestamp_rows,
+        [TYPE_BINARY] = bytes_to_binary,       [TYPE_VARBINARY] = bytes_to_binary,
     };
     return kernels[to->kind];
 }

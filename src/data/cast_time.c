@@ -148,10 +148,10 @@ static enum status time_to_time(struct cast_run *run)
 cast_fn *cast_time_find(const struct type *from, const struct type *to)
 {
     if (type_is_timestamp(from)) {
-        return type_is_timestamp(to)     ? timestamp_to_timestamp
-               : to->kind == TYPE_DATE   ? timestamp_to_date
-               : to->kind == TYPE_TIME   ? timestamp_to_time
-                                         : NULL;
+        return type_is_timestamp(to)   ? timestamp_to_timestamp
+               : to->kind == TYPE_DATE ? timestamp_to_date
+               : to->kind == TYPE_TIME ? timestamp_to_time
+                                       : NULL;
     }
     if (from->kind == TYPE_DATE && type_is_timestamp(to)) {
         return date_to_timestamp;

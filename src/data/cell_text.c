@@ -5,16 +5,15 @@
 #include "data/calendar.h"
 #include "data/number_text.h"
 
-#define WRITER(signature, call)             \
-    signature                               \
-    {                                       \
-        char bytes[NUMBER_TEXT_MAX];        \
-        text_append(out, bytes, call);      \
+#define WRITER(signature, call)                                                                                                            \
+    signature                                                                                                                              \
+    {                                                                                                                                      \
+        char bytes[NUMBER_TEXT_MAX];                                                                                                       \
+        text_append(out, bytes, call);                                                                                                     \
     }
 WRITER(void double_append_text(double value, struct text_builder *out), double_write_text(value, bytes))
 WRITER(void float_append_text(float value, struct text_builder *out), float_write_text(value, bytes))
-WRITER(void decimal_append_text(int128_t unscaled, int32_t scale, struct text_builder *out),
-       decimal_write_text(unscaled, scale, bytes))
+WRITER(void decimal_append_text(int128_t unscaled, int32_t scale, struct text_builder *out), decimal_write_text(unscaled, scale, bytes))
 WRITER(void timestamp_append_text(int128_t value, int32_t precision, struct text_builder *out),
        timestamp_write_text(value, precision, bytes))
 WRITER(void date_append_text(int32_t days, struct text_builder *out), date_write_text(days, bytes))
@@ -137,8 +136,7 @@ static void append_row(const struct vector *vector, uint32_t row, const struct t
     text_append_char(out, ')');
 }
 
-void cell_text_append(const struct vector *vector, uint32_t row, const struct time_zone *zone, uint32_t flags,
-                      struct text_builder *out)
+void cell_text_append(const struct vector *vector, uint32_t row, const struct time_zone *zone, uint32_t flags, struct text_builder *out)
 {
     char bytes[NUMBER_TEXT_MAX];
     if (!vector_is_valid(vector, row)) {

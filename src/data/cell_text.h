@@ -13,14 +13,13 @@
 
 enum cell_text_flags { CELL_TEXT_HEX = 1 };
 /* Appends the text of a row; "NULL" for NULL. */
-void cell_text_append(const struct vector *vector, uint32_t row, const struct time_zone *zone, uint32_t flags,
-                      struct text_builder *out);
+void cell_text_append(const struct vector *vector, uint32_t row, const struct time_zone *zone, uint32_t flags, struct text_builder *out);
 /* The same into a buffer of NUMBER_TEXT_MAX bytes (data/number_text.h), for a non-NULL number, time or interval. */
 size_t cell_text_write(const struct vector *vector, uint32_t row, const struct time_zone *zone, char *out);
 void binary_append_text(struct text text, struct text_builder *out); /* bytes as UTF-8 */
-void double_append_text(double value, struct text_builder *out); /* Java's Double.toString */
+void double_append_text(double value, struct text_builder *out);     /* Java's Double.toString */
 void float_append_text(float value, struct text_builder *out);
-void decimal_append_text(int128_t unscaled, int32_t scale, struct text_builder *out); /* plain, exactly `scale` digits */
+void decimal_append_text(int128_t unscaled, int32_t scale, struct text_builder *out);    /* plain, exactly `scale` digits */
 void timestamp_append_text(int128_t value, int32_t precision, struct text_builder *out); /* us, ns above precision 6 */
 void date_append_text(int32_t days, struct text_builder *out);
 void time_append_text(int32_t ms, int32_t precision, struct text_builder *out);

@@ -83,8 +83,7 @@ bool decimal_rescale(int128_t unscaled, int32_t from_scale, int32_t to_scale, in
     if (shift < 0) {
         magnitude = shift < -DIGITS_MAX ? 0 : divide_half_up(magnitude, (uint128_t)decimal_power_of_ten(-shift));
     } else if (magnitude != 0) {
-        if (shift > DIGITS_MAX ||
-            __builtin_mul_overflow(magnitude, (uint128_t)decimal_power_of_ten(shift), &magnitude)) {
+        if (shift > DIGITS_MAX || __builtin_mul_overflow(magnitude, (uint128_t)decimal_power_of_ten(shift), &magnitude)) {
             return false;
         }
     }
@@ -182,8 +181,7 @@ static bool magnitude_round(struct magnitude *value, uint128_t divisor, bool neg
     return fits_digits(quotient) && put_signed(quotient + (rest >= divisor - rest), negative, result);
 }
 
-bool decimal_multiply(int128_t left, int32_t left_scale, int128_t right, int32_t right_scale, int32_t result_scale,
-                      int128_t *result)
+bool decimal_multiply(int128_t left, int32_t left_scale, int128_t right, int32_t right_scale, int32_t result_scale, int128_t *result)
 {
     int32_t shift = result_scale - left_scale - right_scale;
     int128_t product;
@@ -204,8 +202,7 @@ bool decimal_multiply(int128_t left, int32_t left_scale, int128_t right, int32_t
     return magnitude_round(&value, (uint128_t)decimal_power_of_ten(-shift), negative, result);
 }
 
-bool decimal_divide(int128_t left, int32_t left_scale, int128_t right, int32_t right_scale, int32_t result_scale,
-                    int128_t *result)
+bool decimal_divide(int128_t left, int32_t left_scale, int128_t right, int32_t right_scale, int32_t result_scale, int128_t *result)
 {
     int32_t shift = result_scale - left_scale + right_scale;
     struct magnitude value = magnitude_make(absolute(left));

@@ -14,8 +14,8 @@ static int compare_doubles(double left, double right)
     return (left > right) - (left < right);
 }
 
-#define COMPARE(name) ((vector_##name(left)[left_row] > vector_##name(right)[right_row]) - \
-                       (vector_##name(left)[left_row] < vector_##name(right)[right_row]))
+#define COMPARE(name)                                                                                                                      \
+    ((vector_##name(left)[left_row] > vector_##name(right)[right_row]) - (vector_##name(left)[left_row] < vector_##name(right)[right_row]))
 
 static int compare_elements(const struct vector *left, struct span left_span, const struct vector *right, struct span right_span)
 {
@@ -133,8 +133,8 @@ bool vector_rows_equal(const struct vector *left, uint32_t left_row, const struc
     return vector_compare_rows(left, left_row, right, right_row) == 0;
 }
 
-int sort_keys_compare(const struct sort_key *keys, uint32_t count, const struct vector *left, uint32_t left_row,
-                      const struct vector *right, uint32_t right_row)
+int sort_keys_compare(const struct sort_key *keys, uint32_t count, const struct vector *left, uint32_t left_row, const struct vector *right,
+                      uint32_t right_row)
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct vector *a = &left[keys[i].column], *b = &right[keys[i].column];

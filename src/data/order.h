@@ -25,7 +25,7 @@ struct sort_key {
     bool descending, nulls_first; /* Flink's default: nulls_first == !descending */
 };
 /* Compares by sort keys; 0 if equal by all of them. */
-int sort_keys_compare(const struct sort_key *keys, uint32_t count, const struct vector *left, uint32_t left_row,
-                      const struct vector *right, uint32_t right_row);
+int sort_keys_compare(const struct sort_key *keys, uint32_t count, const struct vector *left, uint32_t left_row, const struct vector *right,
+                      uint32_t right_row);
 
 #endif

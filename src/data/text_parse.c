@@ -97,7 +97,8 @@ static bool special_number(struct text text, double *value)
     static const struct {
         const char *name;
         double value;
-    } specials[] = {{"NaN", __builtin_nan("")}, {"Infinity", __builtin_inf()}, {"+Infinity", __builtin_inf()}, {"-Infinity", -__builtin_inf()}};
+    } specials[] = {
+        {"NaN", __builtin_nan("")}, {"Infinity", __builtin_inf()}, {"+Infinity", __builtin_inf()}, {"-Infinity", -__builtin_inf()}};
     for (size_t i = 0; i < ARRAY_LENGTH(specials); i++) {
         if (text_equal(text, text_from(specials[i].name))) {
             *value = specials[i].value;

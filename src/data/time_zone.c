@@ -20,9 +20,9 @@ enum { ZONE_FILE_MAX = 1 << 20, RULE_YEARS = 402 };
 struct time_zone {
     const char *name;
     bool utc;
-    bool repeats;           /* after `cycle_start` everything repeats each cycle */
-    int64_t cycle_start;    /* seconds */
-    int32_t first_offset;   /* before the first change */
+    bool repeats;         /* after `cycle_start` everything repeats each cycle */
+    int64_t cycle_start;  /* seconds */
+    int32_t first_offset; /* before the first change */
     uint32_t count;
     const int64_t *changes; /* UTC seconds, ascending */
     const int32_t *offsets; /* from each change on */

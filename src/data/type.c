@@ -15,9 +15,8 @@ static const uint8_t type_physicals[] = {
 #undef X
 };
 static const uint8_t physical_sizes[PHYSICAL_COUNT] = {
-    [PHYSICAL_NULL] = 0,   [PHYSICAL_BOOL] = 1,  [PHYSICAL_INT8] = 1,    [PHYSICAL_INT16] = 2,
-    [PHYSICAL_INT32] = 4,  [PHYSICAL_INT64] = 8, [PHYSICAL_INT128] = 16, [PHYSICAL_FLOAT] = 4,
-    [PHYSICAL_DOUBLE] = 8, [PHYSICAL_STRING] = 16, [PHYSICAL_SPAN] = 8,  [PHYSICAL_ROW] = 0,
+    [PHYSICAL_NULL] = 0,    [PHYSICAL_BOOL] = 1,  [PHYSICAL_INT8] = 1,   [PHYSICAL_INT16] = 2,   [PHYSICAL_INT32] = 4, [PHYSICAL_INT64] = 8,
+    [PHYSICAL_INT128] = 16, [PHYSICAL_FLOAT] = 4, [PHYSICAL_DOUBLE] = 8, [PHYSICAL_STRING] = 16, [PHYSICAL_SPAN] = 8,  [PHYSICAL_ROW] = 0,
 };
 
 enum { DECIMAL_INT64_DIGITS = 18, TIMESTAMP_INT64_DIGITS = 6 };
@@ -38,7 +37,7 @@ uint32_t physical_bytes(enum physical physical)
     return physical_sizes[physical];
 }
 
-#define CONSTANT(name, type_kind, type_precision, type_scale, is_nullable) \
+#define CONSTANT(name, type_kind, type_precision, type_scale, is_nullable)                                                                 \
     const struct type name = {.kind = (type_kind), .nullable = (is_nullable), .precision = (type_precision), .scale = (type_scale)}
 CONSTANT(type_null, TYPE_NULL, 0, 0, true);
 CONSTANT(type_boolean, TYPE_BOOLEAN, 0, 0, true);
@@ -113,8 +112,7 @@ const struct type *type_map(struct arena *arena, const struct type *key, const s
     return key == NULL || value == NULL ? NULL : type_nested(arena, TYPE_MAP, children, 2, nullable);
 }
 
-const struct type *type_row(struct arena *arena, uint32_t count, const struct type *const *fields, const char *const *names,
-                            bool nullable)
+const struct type *type_row(struct arena *arena, uint32_t count, const struct type *const *fields, const char *const *names, bool nullable)
 {
     const struct type **children = arena_alloc(arena, (count + 1) * sizeof *children);
     const char **copies = arena_alloc(arena, (count + 1) * sizeof *copies);
@@ -128,8 +126,8 @@ const struct type *type_row(struct arena *arena, uint32_t count, const struct ty
             return NULL;
         }
     }
-    return type_allocate(arena, (struct type){.kind = TYPE_ROW, .nullable = nullable, .child_count = count, .children = children,
-                                              .names = copies});
+    return type_allocate(
+        arena, (struct type){.kind = TYPE_ROW, .nullable = nullable, .child_count = count, .children = children, .names = copies});
 }
 
 const struct type *type_with_nullable(struct arena *arena, const struct type *type, bool nullable)

@@ -20,31 +20,31 @@
 #include "base/text.h"
 
 /* name, SQL spelling, physical kind (of the smaller precision where there are two) */
-#define TYPE_LIST(X)                              \
-    X(NULL, "NULL", NULL)                         \
-    X(BOOLEAN, "BOOLEAN", BOOL)                   \
-    X(TINYINT, "TINYINT", INT8)                   \
-    X(SMALLINT, "SMALLINT", INT16)                \
-    X(INT, "INT", INT32)                          \
-    X(BIGINT, "BIGINT", INT64)                    \
-    X(DECIMAL, "DECIMAL", INT64)                  \
-    X(FLOAT, "FLOAT", FLOAT)                      \
-    X(DOUBLE, "DOUBLE", DOUBLE)                   \
-    X(CHAR, "CHAR", STRING)                       \
-    X(VARCHAR, "VARCHAR", STRING)                 \
-    X(BINARY, "BINARY", STRING)                   \
-    X(VARBINARY, "VARBINARY", STRING)             \
-    X(DATE, "DATE", INT32)                        \
-    X(TIME, "TIME", INT32)                        \
-    X(TIMESTAMP, "TIMESTAMP", INT64)              \
-    X(TIMESTAMP_LTZ, "TIMESTAMP_LTZ", INT64)      \
-    X(INTERVAL_MONTH, "INTERVAL YEAR TO MONTH", INT32)  \
-    X(INTERVAL_DAY, "INTERVAL DAY TO SECOND", INT64)    \
-    X(ARRAY, "ARRAY", SPAN)                       \
-    X(MULTISET, "MULTISET", SPAN)                 \
-    X(MAP, "MAP", SPAN)                           \
-    X(ROW, "ROW", ROW)                            \
-    X(VARIANT, "VARIANT", STRING)                 \
+#define TYPE_LIST(X)                                                                                                                       \
+    X(NULL, "NULL", NULL)                                                                                                                  \
+    X(BOOLEAN, "BOOLEAN", BOOL)                                                                                                            \
+    X(TINYINT, "TINYINT", INT8)                                                                                                            \
+    X(SMALLINT, "SMALLINT", INT16)                                                                                                         \
+    X(INT, "INT", INT32)                                                                                                                   \
+    X(BIGINT, "BIGINT", INT64)                                                                                                             \
+    X(DECIMAL, "DECIMAL", INT64)                                                                                                           \
+    X(FLOAT, "FLOAT", FLOAT)                                                                                                               \
+    X(DOUBLE, "DOUBLE", DOUBLE)                                                                                                            \
+    X(CHAR, "CHAR", STRING)                                                                                                                \
+    X(VARCHAR, "VARCHAR", STRING)                                                                                                          \
+    X(BINARY, "BINARY", STRING)                                                                                                            \
+    X(VARBINARY, "VARBINARY", STRING)                                                                                                      \
+    X(DATE, "DATE", INT32)                                                                                                                 \
+    X(TIME, "TIME", INT32)                                                                                                                 \
+    X(TIMESTAMP, "TIMESTAMP", INT64)                                                                                                       \
+    X(TIMESTAMP_LTZ, "TIMESTAMP_LTZ", INT64)                                                                                               \
+    X(INTERVAL_MONTH, "INTERVAL YEAR TO MONTH", INT32)                                                                                     \
+    X(INTERVAL_DAY, "INTERVAL DAY TO SECOND", INT64)                                                                                       \
+    X(ARRAY, "ARRAY", SPAN)                                                                                                                \
+    X(MULTISET, "MULTISET", SPAN)                                                                                                          \
+    X(MAP, "MAP", SPAN)                                                                                                                    \
+    X(ROW, "ROW", ROW)                                                                                                                     \
+    X(VARIANT, "VARIANT", STRING)                                                                                                          \
     X(BITMAP, "BITMAP", STRING)
 #define X(name, sql, physical) TYPE_##name,
 enum type_kind { TYPE_LIST(X) TYPE_KIND_COUNT };
@@ -82,9 +82,8 @@ enum physical type_physical(const struct type *type);
 uint32_t physical_bytes(enum physical physical); /* per row; 0 for NULL and ROW */
 
 /* Nullable and NOT NULL constants for types without parameters; also STRING, BYTES, TIMESTAMP(3), (6), LTZ(3). */
-extern const struct type type_null, type_boolean, type_tinyint, type_smallint, type_int, type_bigint, type_float, type_double,
-    type_string, type_bytes, type_date, type_time, type_timestamp3, type_timestamp6, type_timestamp_ltz3, type_interval_month,
-    type_interval_day;
+extern const struct type type_null, type_boolean, type_tinyint, type_smallint, type_int, type_bigint, type_float, type_double, type_string,
+    type_bytes, type_date, type_time, type_timestamp3, type_timestamp6, type_timestamp_ltz3, type_interval_month, type_interval_day;
 extern const struct type type_boolean_not_null, type_int_not_null, type_bigint_not_null, type_double_not_null, type_string_not_null,
     type_timestamp3_not_null, type_timestamp_ltz3_not_null;
 
@@ -95,14 +94,13 @@ const struct type *type_varchar(struct arena *arena, int32_t length, bool nullab
 const struct type *type_array(struct arena *arena, const struct type *element, bool nullable);
 const struct type *type_multiset(struct arena *arena, const struct type *element, bool nullable);
 const struct type *type_map(struct arena *arena, const struct type *key, const struct type *value, bool nullable);
-const struct type *type_row(struct arena *arena, uint32_t count, const struct type *const *fields, const char *const *names,
-                            bool nullable);
+const struct type *type_row(struct arena *arena, uint32_t count, const struct type *const *fields, const char *const *names, bool nullable);
 const struct type *type_with_nullable(struct arena *arena, const struct type *type, bool nullable);
 const struct type *type_copy(struct arena *arena, const struct type *type); /* deep */
 
-bool type_equal(const struct type *left, const struct type *right);                    /* with nullability */
-bool type_equal_ignoring_nullable(const struct type *left, const struct type *right);  /* at the top level only */
-bool type_same_shape(const struct type *left, const struct type *right); /* nullability ignored at every level */
+bool type_equal(const struct type *left, const struct type *right);                   /* with nullability */
+bool type_equal_ignoring_nullable(const struct type *left, const struct type *right); /* at the top level only */
+bool type_same_shape(const struct type *left, const struct type *right);              /* nullability ignored at every level */
 /* Flink's text: "DECIMAL(10, 2) NOT NULL", "ROW<`a` INT>", "TIMESTAMP(3)", "STRING". */
 void type_print(const struct type *type, struct text_builder *out);
 const char *type_to_text(struct arena *arena, const struct type *type);

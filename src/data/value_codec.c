@@ -21,12 +21,12 @@ void value_copy_normal(enum physical physical, const void *from, void *to)
     }
 }
 
-#define COMPARE(ctype)                             \
-    do {                                           \
-        ctype left_value, right_value;             \
-        memcpy(&left_value, left, sizeof(ctype));  \
-        memcpy(&right_value, right, sizeof(ctype)); \
-        return (left_value > right_value) - (left_value < right_value); \
+#define COMPARE(ctype)                                                                                                                     \
+    do {                                                                                                                                   \
+        ctype left_value, right_value;                                                                                                     \
+        memcpy(&left_value, left, sizeof(ctype));                                                                                          \
+        memcpy(&right_value, right, sizeof(ctype));                                                                                        \
+        return (left_value > right_value) - (left_value < right_value);                                                                    \
     } while (0)
 
 static int compare_doubles(double left, double right)
@@ -40,12 +40,18 @@ static int compare_doubles(double left, double right)
 int value_compare_fixed(enum physical physical, const void *left, const void *right)
 {
     switch (physical) {
-    case PHYSICAL_BOOL: COMPARE(uint8_t);
-    case PHYSICAL_INT8: COMPARE(int8_t);
-    case PHYSICAL_INT16: COMPARE(int16_t);
-    case PHYSICAL_INT32: COMPARE(int32_t);
-    case PHYSICAL_INT64: COMPARE(int64_t);
-    case PHYSICAL_INT128: COMPARE(int128_t);
+    case PHYSICAL_BOOL:
+        COMPARE(uint8_t);
+    case PHYSICAL_INT8:
+        COMPARE(int8_t);
+    case PHYSICAL_INT16:
+        COMPARE(int16_t);
+    case PHYSICAL_INT32:
+        COMPARE(int32_t);
+    case PHYSICAL_INT64:
+        COMPARE(int64_t);
+    case PHYSICAL_INT128:
+        COMPARE(int128_t);
     case PHYSICAL_FLOAT: {
         float values[2];
         memcpy(&values[0], left, sizeof(float));
@@ -58,7 +64,8 @@ int value_compare_fixed(enum physical physical, const void *left, const void *ri
         memcpy(&values[1], right, sizeof(double));
         return compare_doubles(values[0], values[1]);
     }
-    default: return 0;
+    default:
+        return 0;
     }
 }
 
@@ -129,7 +136,9 @@ void value_encode(const struct vector *vector, uint32_t row, struct text_builder
         text_append(out, text.bytes, text.length);
         break;
     }
-    case PHYSICAL_SPAN: encode_span(vector, vector_spans(vector)[row], out); break;
+    case PHYSICAL_SPAN:
+        encode_span(vector, vector_spans(vector)[row], out);
+        break;
     case PHYSICAL_ROW:
         for (uint32_t i = 0; i < vector->child_count; i++) {
             value_encode(&vector->children[i], row, out);
@@ -228,8 +237,7 @@ int value_compare(const struct type *type, const uint8_t *left, const uint8_t *r
     return 0;
 }
 
-static enum status decode_texts(struct budget *budget, const uint8_t **cursors, uint32_t count, struct vector *vector,
-                                struct error *err)
+static enum status decode_texts(struct budget *budget, const uint8_t **cursors, uint32_t count, struct vector *vector, struct error *err)
 {
     size_t total = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -265,8 +273,7 @@ static enum status decode_texts(struct budget *budget, const uint8_t **cursors, 
 }
 
 /* Sets the spans and gives each child the cursors of its elements: a pass over the entries of all rows. */
-static enum status decode_spans(struct budget *budget, const uint8_t **cursors, uint32_t count, struct vector *vector,
-                                struct error *err)
+static enum status decode_spans(struct budget *budget, const uint8_t **cursors, uint32_t count, struct vector *vector, struct error *err)
 {
     const struct type *type = vector->type;
     uint32_t parts = is_sorted_kind(type) ? 2 : 1;
@@ -303,8 +310,7 @@ static enum status decode_spans(struct budget *budget, const uint8_t **cursors, 
 }
 
 /* Fields of rows that are NULL have no bytes: their cursors are NULL while the fields are read. */
-static enum status decode_rows(struct budget *budget, const uint8_t **cursors, uint32_t count, struct vector *vector,
-                               struct error *err)
+static enum status decode_rows(struct budget *budget, const uint8_t **cursors, uint32_t count, struct vector *vector, struct error *err)
 {
     const uint8_t **fields = malloc((count + 1) * sizeof *fields);
     if (fields == NULL) {
@@ -325,8 +331,7 @@ static enum status decode_rows(struct budget *budget, const uint8_t **cursors, u
     return status;
 }
 
-static enum status decode_validity(struct budget *budget, const uint8_t **cursors, uint32_t count, struct vector *vector,
-                                   struct error *err)
+static enum status decode_validity(struct budget *budget, const uint8_t **cursors, uint32_t count, struct vector *vector, struct error *err)
 {
     for (uint32_t i = 0; i < count; i++) {
         bool valid = cursors[i] != NULL && *cursors[i] != 0;
@@ -362,10 +367,17 @@ enum status value_decode_column(struct budget *budget, const struct type *type, 
     enum status status = decode_validity(budget, cursors, count, vector, err);
     if (status == STATUS_OK) {
         switch (vector->physical) {
-        case PHYSICAL_STRING: status = decode_texts(budget, cursors, count, vector, err); break;
-        case PHYSICAL_SPAN: status = decode_spans(budget, cursors, count, vector, err); break;
-        case PHYSICAL_ROW: status = decode_rows(budget, cursors, count, vector, err); break;
-        default: decode_fixed(cursors, count, vector);
+        case PHYSICAL_STRING:
+            status = decode_texts(budget, cursors, count, vector, err);
+            break;
+        case PHYSICAL_SPAN:
+            status = decode_spans(budget, cursors, count, vector, err);
+            break;
+        case PHYSICAL_ROW:
+            status = decode_rows(budget, cursors, count, vector, err);
+            break;
+        default:
+            decode_fixed(cursors, count, vector);
         }
     }
     if (status != STATUS_OK) {

@@ -71,10 +71,10 @@ static inline void vector_set_valid(struct vector *vector, uint32_t row)
     vector->validity[row / 64] |= (uint64_t)1 << (row % 64);
 }
 
-#define VECTOR_VALUES(name, ctype)                                         \
-    static inline ctype *vector_##name(const struct vector *vector)        \
-    {                                                                      \
-        return (ctype *)vector->values;                                    \
+#define VECTOR_VALUES(name, ctype)                                                                                                         \
+    static inline ctype *vector_##name(const struct vector *vector)                                                                        \
+    {                                                                                                                                      \
+        return (ctype *)vector->values;                                                                                                    \
     }
 VECTOR_VALUES(bool, uint8_t)
 VECTOR_VALUES(int8, int8_t)
@@ -102,8 +102,8 @@ enum status vector_share_heaps(struct budget *budget, struct vector *vector, con
 enum status vector_attach_heap(struct vector *vector, struct buffer *heap, struct error *err);
 
 /* Rows of `source` at `rows` (dense copy): the result has `count` rows. Strings share heaps; nested types share children. */
-enum status vector_gather(struct budget *budget, const struct vector *source, const uint16_t *rows, uint32_t count,
-                          struct vector *result, struct error *err);
+enum status vector_gather(struct budget *budget, const struct vector *source, const uint16_t *rows, uint32_t count, struct vector *result,
+                          struct error *err);
 /* A vector of `count` equal rows (row `row` of source). */
 enum status vector_repeat(struct budget *budget, const struct vector *source, uint32_t row, uint32_t count, struct vector *result,
                           struct error *err);

@@ -57,8 +57,8 @@ static enum status append_elements(struct budget *budget, struct vector *target,
     return STATUS_OK;
 }
 
-static enum status append_spans(struct budget *budget, struct vector *target, const struct vector *source, uint32_t first,
-                                uint32_t count, struct error *err)
+static enum status append_spans(struct budget *budget, struct vector *target, const struct vector *source, uint32_t first, uint32_t count,
+                                struct error *err)
 {
     for (uint32_t i = 0; i < count; i++) {
         struct span from = {0}, *to = &vector_spans(target)[target->count + i];
@@ -70,8 +70,8 @@ static enum status append_spans(struct budget *budget, struct vector *target, co
     return STATUS_OK;
 }
 
-static enum status append_fields(struct budget *budget, struct vector *target, const struct vector *source, uint32_t first,
-                                 uint32_t count, struct error *err)
+static enum status append_fields(struct budget *budget, struct vector *target, const struct vector *source, uint32_t first, uint32_t count,
+                                 struct error *err)
 {
     for (uint32_t i = 0; i < target->child_count; i++) {
         const struct vector *child = source->physical == PHYSICAL_NULL ? source : &source->children[i];
@@ -80,8 +80,8 @@ static enum status append_fields(struct budget *budget, struct vector *target, c
     return STATUS_OK;
 }
 
-static enum status append_values(struct budget *budget, struct vector *target, const struct vector *source, uint32_t first,
-                                 uint32_t count, struct error *err)
+static enum status append_values(struct budget *budget, struct vector *target, const struct vector *source, uint32_t first, uint32_t count,
+                                 struct error *err)
 {
     size_t width = physical_bytes(target->physical);
     switch (target->physical) {
@@ -177,10 +177,10 @@ static enum status copy_spans(struct budget *budget, struct vector *target, cons
     return STATUS_OK;
 }
 
-#define COPY(ctype)                                                       \
-    for (uint32_t i = 0; i < rows.count; i++) {                           \
-        uint32_t row = selection_row(&rows, i);                           \
-        ((ctype *)to)[row] = ((const ctype *)from)[row & mask];           \
+#define COPY(ctype)                                                                                                                        \
+    for (uint32_t i = 0; i < rows.count; i++) {                                                                                            \
+        uint32_t row = selection_row(&rows, i);                                                                                            \
+        ((ctype *)to)[row] = ((const ctype *)from)[row & mask];                                                                            \
     }
 
 /* `mask` 0 repeats the source's first row. */
@@ -206,8 +206,8 @@ static void copy_fixed(uint32_t width, const void *from, uint32_t mask, struct s
 }
 #undef COPY
 
-enum status vector_copy_rows(struct budget *budget, struct vector *target, const struct vector *source, bool one_row,
-                             struct selection rows, struct error *err)
+enum status vector_copy_rows(struct budget *budget, struct vector *target, const struct vector *source, bool one_row, struct selection rows,
+                             struct error *err)
 {
     if (rows.count == 0 || target->physical == PHYSICAL_NULL) {
         return STATUS_OK;

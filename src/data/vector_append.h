@@ -19,8 +19,8 @@ enum status vector_append_null(struct budget *budget, struct vector *target, str
 /* Empty views and spans in all rows, also of fields: what must hold before rows are copied into a created vector. */
 void vector_clear(struct vector *vector);
 /* Copies the selected rows of source to the same rows of target; with `one_row` source row 0 to all of them. */
-enum status vector_copy_rows(struct budget *budget, struct vector *target, const struct vector *source, bool one_row,
-                             struct selection rows, struct error *err);
+enum status vector_copy_rows(struct budget *budget, struct vector *target, const struct vector *source, bool one_row, struct selection rows,
+                             struct error *err);
 /* Sets one row of a cleared target to a row of source, NULL included. */
 enum status vector_set_row(struct budget *budget, struct vector *target, uint32_t row, const struct vector *source, uint32_t source_row,
                            struct error *err);

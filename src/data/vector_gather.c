@@ -7,19 +7,19 @@ struct cell16 {
     uint64_t words[2];
 };
 
-#define T uint8_t
+#define T          uint8_t
 #define NAME(verb) verb##_1
 #include "data/gather.inc"
-#define T uint16_t
+#define T          uint16_t
 #define NAME(verb) verb##_2
 #include "data/gather.inc"
-#define T uint32_t
+#define T          uint32_t
 #define NAME(verb) verb##_4
 #include "data/gather.inc"
-#define T uint64_t
+#define T          uint64_t
 #define NAME(verb) verb##_8
 #include "data/gather.inc"
-#define T struct cell16
+#define T          struct cell16
 #define NAME(verb) verb##_16
 #include "data/gather.inc"
 
@@ -141,8 +141,8 @@ static enum status gather_parts(struct budget *budget, const struct vector *sour
     return STATUS_OK;
 }
 
-enum status vector_gather(struct budget *budget, const struct vector *source, const uint16_t *rows, uint32_t count,
-                          struct vector *result, struct error *err)
+enum status vector_gather(struct budget *budget, const struct vector *source, const uint16_t *rows, uint32_t count, struct vector *result,
+                          struct error *err)
 {
     enum status status = gather_parts(budget, source, rows, count, result, err);
     if (status != STATUS_OK) {
@@ -151,8 +151,8 @@ enum status vector_gather(struct budget *budget, const struct vector *source, co
     return status;
 }
 
-static enum status repeat_parts(struct budget *budget, const struct vector *source, uint32_t row, uint32_t count,
-                                struct vector *result, struct error *err)
+static enum status repeat_parts(struct budget *budget, const struct vector *source, uint32_t row, uint32_t count, struct vector *result,
+                                struct error *err)
 {
     TRY(prepare_result(budget, source, count, result, err));
     repeat_values(physical_bytes(source->physical), source->values, row, count, result->values);

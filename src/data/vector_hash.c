@@ -79,47 +79,47 @@ uint64_t vector_hash_row(const struct vector *vector, uint32_t row)
     }
 }
 
-#define T uint8_t
+#define T           uint8_t
 #define HASH(value) hash_uint64(value)
-#define NAME hash_bool
+#define NAME        hash_bool
 #include "data/hash.inc"
-#define T int8_t
+#define T           int8_t
 #define HASH(value) hash_uint64((uint64_t)(int64_t)(value))
-#define NAME hash_int8
+#define NAME        hash_int8
 #include "data/hash.inc"
-#define T int16_t
+#define T           int16_t
 #define HASH(value) hash_uint64((uint64_t)(int64_t)(value))
-#define NAME hash_int16
+#define NAME        hash_int16
 #include "data/hash.inc"
-#define T int32_t
+#define T           int32_t
 #define HASH(value) hash_uint64((uint64_t)(int64_t)(value))
-#define NAME hash_int32
+#define NAME        hash_int32
 #include "data/hash.inc"
-#define T int64_t
+#define T           int64_t
 #define HASH(value) hash_uint64((uint64_t)(value))
-#define NAME hash_int64
+#define NAME        hash_int64
 #include "data/hash.inc"
-#define T int128_t
+#define T           int128_t
 #define HASH(value) hash_int128(value)
-#define NAME hash_wide
+#define NAME        hash_wide
 #include "data/hash.inc"
-#define T float
+#define T           float
 #define HASH(value) hash_double(value)
-#define NAME hash_float
+#define NAME        hash_float
 #include "data/hash.inc"
-#define T double
+#define T           double
 #define HASH(value) hash_double(value)
-#define NAME hash_doubles
+#define NAME        hash_doubles
 #include "data/hash.inc"
-#define T struct string_view
+#define T           struct string_view
 #define HASH(value) hash_string(&(value))
-#define NAME hash_strings
+#define NAME        hash_strings
 #include "data/hash.inc"
 
 typedef void hash_fn(const struct vector *vector, struct selection rows, bool first, uint64_t *hashes);
 static hash_fn *const hash_table[PHYSICAL_COUNT] = {
-    [PHYSICAL_BOOL] = hash_bool,   [PHYSICAL_INT8] = hash_int8,     [PHYSICAL_INT16] = hash_int16,
-    [PHYSICAL_INT32] = hash_int32, [PHYSICAL_INT64] = hash_int64,   [PHYSICAL_INT128] = hash_wide,
+    [PHYSICAL_BOOL] = hash_bool,   [PHYSICAL_INT8] = hash_int8,      [PHYSICAL_INT16] = hash_int16,
+    [PHYSICAL_INT32] = hash_int32, [PHYSICAL_INT64] = hash_int64,    [PHYSICAL_INT128] = hash_wide,
     [PHYSICAL_FLOAT] = hash_float, [PHYSICAL_DOUBLE] = hash_doubles, [PHYSICAL_STRING] = hash_strings,
 };
 

@@ -50,7 +50,8 @@ enum status column_reserve(struct column *column, uint32_t rows, struct error *e
     }
     uint32_t width = physical_bytes(vector->physical);
     if (width > 0) {
-        TRY(grow_buffer(column, &vector->values_buffer, (size_t)column->capacity * width, (size_t)capacity * width, 0, &vector->values, err));
+        TRY(grow_buffer(column, &vector->values_buffer, (size_t)column->capacity * width, (size_t)capacity * width, 0, &vector->values,
+                        err));
     }
     if (vector->validity != NULL) {
         void *start = vector->validity;

@@ -37,11 +37,13 @@ struct csv_decoder {
     char failure[256];
 };
 
-static enum status column_open(struct csv_decoder *self, struct csv_column *column, const struct type *type, bool nested, struct arena *arena,
-                               struct error *err)
+static enum status column_open(struct csv_decoder *self, struct csv_column *column, const struct type *type, bool nested,
+                               struct arena *arena, struct error *err)
 {
-    static const int64_t limits[][2] = {[TYPE_TINYINT] = {INT8_MIN, INT8_MAX}, [TYPE_SMALLINT] = {INT16_MIN, INT16_MAX},
-                                        [TYPE_INT] = {INT32_MIN, INT32_MAX}, [TYPE_BIGINT] = {INT64_MIN, INT64_MAX}};
+    static const int64_t limits[][2] = {[TYPE_TINYINT] = {INT8_MIN, INT8_MAX},
+                                        [TYPE_SMALLINT] = {INT16_MIN, INT16_MAX},
+                                        [TYPE_INT] = {INT32_MIN, INT32_MAX},
+                                        [TYPE_BIGINT] = {INT64_MIN, INT64_MAX}};
     column->type = type;
     if (type_is_integer(type)) {
         column->min = limits[type->kind][0];
@@ -51,7 +53,8 @@ static enum status column_open(struct csv_decoder *self, struct csv_column *colu
     bool container = type->kind == TYPE_ARRAY || type->kind == TYPE_ROW;
     if ((container && nested) || type->kind == TYPE_MAP || type->kind == TYPE_MULTISET || type->kind == TYPE_VARIANT ||
         type->kind == TYPE_BITMAP || type_is_interval(type)) {
-        return error_set(err, ERROR_NOT_SUPPORTED, "the format 'csv' does not read %s%s", type_to_text(arena, type), nested ? " inside a field" : "");
+        return error_set(err, ERROR_NOT_SUPPORTED, "the format 'csv' does not read %s%s", type_to_text(arena, type),
+                         nested ? " inside a field" : "");
     }
     if (container) {
         TRY_ALLOC(column->children, arena_alloc(arena, type->child_count * sizeof *column->children), err);
@@ -408,9 +411,12 @@ static enum status report(struct csv_decoder *self, struct decode_target *target
         target->dropped++;
         return STATUS_OK;
     }
-    struct decode_failure failure = {.code = ERROR_RECORD_UNREADABLE, .field = self->failed == NULL || self->failed->name == NULL ? "" : self->failed->name,
-                                     .text = self->failure, .record = {start, (size_t)(self->record.end - start)},
-                                     .record_offset = (uint64_t)(start - input->bytes), .line = line};
+    struct decode_failure failure = {.code = ERROR_RECORD_UNREADABLE,
+                                     .field = self->failed == NULL || self->failed->name == NULL ? "" : self->failed->name,
+                                     .text = self->failure,
+                                     .record = {start, (size_t)(self->record.end - start)},
+                                     .record_offset = (uint64_t)(start - input->bytes),
+                                     .line = line};
     if (target->fail == NULL) {
         return error_set(err, failure.code, "field '%s': %s", failure.field, failure.text);
     }
@@ -481,6 +487,12 @@ static enum status csv_decode(struct decoder *decoder, struct decode_input *inpu
 }
 
 const struct decoder_type csv_decoder_type = {
-    .name = "csv", .summary = "Comma-separated fields, a record a line.", .options = csv_options, .option_count = CSV_OPTION_COUNT,
-    .settings_bytes = sizeof(struct csv_settings), .open = csv_decoder_open, .decode = csv_decode, .close = csv_decoder_close,
+    .name = "csv",
+    .summary = "Comma-separated fields, a record a line.",
+    .options = csv_options,
+    .option_count = CSV_OPTION_COUNT,
+    .settings_bytes = sizeof(struct csv_settings),
+    .open = csv_decoder_open,
+    .decode = csv_decode,
+    .close = csv_decoder_close,
 };

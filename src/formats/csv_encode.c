@@ -181,8 +181,8 @@ static void append_field(struct csv_encoder *self, const struct vector *vector, 
     }
 }
 
-static enum status csv_encode(struct encoder *encoder, const struct batch *batch, uint32_t row, enum row_kind kind, struct text_builder *out,
-                              struct error *err)
+static enum status csv_encode(struct encoder *encoder, const struct batch *batch, uint32_t row, enum row_kind kind,
+                              struct text_builder *out, struct error *err)
 {
     (void)kind;
     struct csv_encoder *self = (struct csv_encoder *)encoder;
@@ -196,6 +196,12 @@ static enum status csv_encode(struct encoder *encoder, const struct batch *batch
 }
 
 const struct encoder_type csv_encoder_type = {
-    .name = "csv", .summary = "Comma-separated fields, a record a line.", .options = csv_options, .option_count = CSV_OPTION_COUNT,
-    .settings_bytes = sizeof(struct csv_settings), .open = csv_encoder_open, .encode = csv_encode, .close = csv_encoder_close,
+    .name = "csv",
+    .summary = "Comma-separated fields, a record a line.",
+    .options = csv_options,
+    .option_count = CSV_OPTION_COUNT,
+    .settings_bytes = sizeof(struct csv_settings),
+    .open = csv_encoder_open,
+    .encode = csv_encode,
+    .close = csv_encoder_close,
 };

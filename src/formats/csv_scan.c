@@ -83,7 +83,8 @@ static enum csv_outcome scan_plain(const struct csv_dialect *dialect, const char
     return CSV_RECORD;
 }
 
-enum csv_outcome csv_scan_record(const struct csv_dialect *dialect, const char *bytes, const char *end, bool last, struct csv_record *record)
+enum csv_outcome csv_scan_record(const struct csv_dialect *dialect, const char *bytes, const char *end, bool last,
+                                 struct csv_record *record)
 {
     const char *p = bytes;
     record->field_count = 0;
@@ -92,7 +93,8 @@ enum csv_outcome csv_scan_record(const struct csv_dialect *dialect, const char *
         struct csv_field spare;
         struct csv_field *field = record->field_count < record->field_limit ? &record->fields[record->field_count] : &spare;
         bool quoted = dialect->has_quote && p < end && *p == dialect->quote;
-        enum csv_outcome outcome = quoted ? scan_quoted(dialect, p + 1, end, last, record, field, &p) : scan_plain(dialect, p, end, last, field, &p);
+        enum csv_outcome outcome =
+            quoted ? scan_quoted(dialect, p + 1, end, last, record, field, &p) : scan_plain(dialect, p, end, last, field, &p);
         if (outcome == CSV_BROKEN && !last && record->next == end && end > bytes && end[-1] != '\n') {
             return CSV_PARTIAL;
         }

@@ -27,7 +27,8 @@ enum csv_outcome {
     CSV_PARTIAL, /* no line end yet */
     CSV_BROKEN,  /* no CSV; next is behind the line in which that showed */
 };
-enum csv_outcome csv_scan_record(const struct csv_dialect *dialect, const char *bytes, const char *end, bool last, struct csv_record *record);
+enum csv_outcome csv_scan_record(const struct csv_dialect *dialect, const char *bytes, const char *end, bool last,
+                                 struct csv_record *record);
 /* The text of a coded field; `out` has room for raw.length bytes. */
 size_t csv_field_decode(const struct csv_dialect *dialect, const struct csv_field *field, char *out);
 

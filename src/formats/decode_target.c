@@ -28,8 +28,8 @@ static enum status create_projected(struct budget *budget, const struct type *ty
     return STATUS_OK;
 }
 
-enum status decode_target_open(struct decode_target *target, const struct format_context *context, uint32_t row_limit,
-                               struct batch *batch, struct error *err)
+enum status decode_target_open(struct decode_target *target, const struct format_context *context, uint32_t row_limit, struct batch *batch,
+                               struct error *err)
 {
     const struct type *row = context->row;
     TRY(batch_init(batch, row->child_count, err));

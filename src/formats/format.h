@@ -29,10 +29,10 @@ struct decode_failure {
 };
 struct decode_target {
     struct budget *budget;
-    struct batch *batch;     /* columns created for row_limit rows by decode_target_open; count grows */
+    struct batch *batch; /* columns created for row_limit rows by decode_target_open; count grows */
     uint32_t row_limit;
-    int64_t *weights;        /* for formats that carry changes; NULL: inserts only */
-    uint64_t dropped;        /* records dropped by the format's own switches */
+    int64_t *weights; /* for formats that carry changes; NULL: inserts only */
+    uint64_t dropped; /* records dropped by the format's own switches */
     /* true: go on without the record; false: stop (decode returns BAD_RECORD with err set) */
     bool (*fail)(void *owner, const struct decode_failure *failure, struct error *err);
     void *owner;
@@ -47,16 +47,18 @@ struct decode_input {
 };
 
 struct format_context {
-    struct arena *arena;       /* lives as long as the decoder or encoder */
+    struct arena *arena; /* lives as long as the decoder or encoder */
     struct budget *budget;
     const struct time_zone *zone;
-    const struct type *row;    /* ROW of the columns, in order */
+    const struct type *row;               /* ROW of the columns, in order */
     const struct projection *projections; /* decoding: per column; NULL: all */
-    const uint32_t *primary_key; /* encoding changes */
+    const uint32_t *primary_key;          /* encoding changes */
     uint32_t primary_key_count;
 };
 
-struct decoder { const struct decoder_type *type; };
+struct decoder {
+    const struct decoder_type *type;
+};
 struct decoder_type {
     const char *name, *summary;
     const struct option_def *options; /* keys without the "name." prefix */
@@ -67,7 +69,9 @@ struct decoder_type {
     void (*close)(struct decoder *decoder);
 };
 
-struct encoder { const struct encoder_type *type; };
+struct encoder {
+    const struct encoder_type *type;
+};
 enum row_kind { ROW_INSERT, ROW_UPDATE_BEFORE, ROW_UPDATE_AFTER, ROW_DELETE };
 struct encoder_type {
     const char *name, *summary;
@@ -76,8 +80,8 @@ struct encoder_type {
     bool carries_changes;
     enum status (*open)(const struct format_context *context, const void *settings, struct encoder **encoder, struct error *err);
     /* Appends one record for the row, without the line end that separates records in files. */
-    enum status (*encode)(struct encoder *encoder, const struct batch *batch, uint32_t row, enum row_kind kind,
-                          struct text_builder *out, struct error *err);
+    enum status (*encode)(struct encoder *encoder, const struct batch *batch, uint32_t row, enum row_kind kind, struct text_builder *out,
+                          struct error *err);
     void (*close)(struct encoder *encoder);
 };
 
@@ -88,7 +92,7 @@ const struct decoder_type *const *decoder_type_list(uint32_t *count);
 const struct encoder_type *const *encoder_type_list(uint32_t *count);
 
 /* A batch with room for row_limit rows of the format's columns (unused ones PHYSICAL_NULL). */
-enum status decode_target_open(struct decode_target *target, const struct format_context *context, uint32_t row_limit,
-                               struct batch *batch, struct error *err);
+enum status decode_target_open(struct decode_target *target, const struct format_context *context, uint32_t row_limit, struct batch *batch,
+                               struct error *err);
 
 #endif

@@ -131,9 +131,12 @@ static enum status report(struct json_decoder *self, struct decode_target *targe
     }
     struct text_builder path = {0};
     json_node_path(reader->failure.node, &path);
-    struct decode_failure failure = {.code = reader->failure.code, .field = path.bytes == NULL ? "" : path.bytes,
-                                     .text = reader->failure.text, .record = {start, length},
-                                     .record_offset = (uint64_t)(start - input->bytes), .line = line};
+    struct decode_failure failure = {.code = reader->failure.code,
+                                     .field = path.bytes == NULL ? "" : path.bytes,
+                                     .text = reader->failure.text,
+                                     .record = {start, length},
+                                     .record_offset = (uint64_t)(start - input->bytes),
+                                     .line = line};
     enum status status = STATUS_OK;
     if (target->fail == NULL) {
         status = error_set(err, failure.code, "field '%s': %s", failure.field, failure.text);
@@ -258,6 +261,12 @@ static enum status json_decode(struct decoder *decoder, struct decode_input *inp
 }
 
 const struct decoder_type json_decoder_type = {
-    .name = "json", .summary = "One JSON object a line or message.", .options = json_options, .option_count = JSON_OPTION_COUNT,
-    .settings_bytes = sizeof(struct json_settings), .open = json_decoder_open, .decode = json_decode, .close = json_decoder_close,
+    .name = "json",
+    .summary = "One JSON object a line or message.",
+    .options = json_options,
+    .option_count = JSON_OPTION_COUNT,
+    .settings_bytes = sizeof(struct json_settings),
+    .open = json_decoder_open,
+    .decode = json_decode,
+    .close = json_decoder_close,
 };

@@ -29,7 +29,8 @@ static enum status check_type(const struct type *type, struct arena *arena, uint
     return STATUS_OK;
 }
 
-static enum status json_encoder_open(const struct format_context *context, const void *settings, struct encoder **encoder, struct error *err)
+static enum status json_encoder_open(const struct format_context *context, const void *settings, struct encoder **encoder,
+                                     struct error *err)
 {
     struct json_encoder *self;
     TRY(check_type(context->row, context->arena, 0, err));
@@ -133,8 +134,8 @@ static void append_time(const struct json_encoder *self, const struct vector *ve
     } else if (type->kind == TYPE_TIME) {
         time_append_stripped(vector_int32(vector)[row], out);
     } else {
-        timestamp_append_stripped(vector_get_integer(vector, row), type->precision, self->settings.timestamp_form == TIME_FORM_ISO ? 'T' : ' ',
-                                  type->kind == TYPE_TIMESTAMP_LTZ, out);
+        timestamp_append_stripped(vector_get_integer(vector, row), type->precision,
+                                  self->settings.timestamp_form == TIME_FORM_ISO ? 'T' : ' ', type->kind == TYPE_TIMESTAMP_LTZ, out);
     }
     text_append_char(out, '"');
 }
@@ -192,8 +193,8 @@ static enum status append_value(const struct json_encoder *self, const struct ve
     }
 }
 
-static enum status json_encode(struct encoder *encoder, const struct batch *batch, uint32_t row, enum row_kind kind, struct text_builder *out,
-                               struct error *err)
+static enum status json_encode(struct encoder *encoder, const struct batch *batch, uint32_t row, enum row_kind kind,
+                               struct text_builder *out, struct error *err)
 {
     (void)kind;
     const struct json_encoder *self = (const struct json_encoder *)encoder;
@@ -202,6 +203,12 @@ static enum status json_encode(struct encoder *encoder, const struct batch *batc
 }
 
 const struct encoder_type json_encoder_type = {
-    .name = "json", .summary = "One JSON object a line or message.", .options = json_options, .option_count = JSON_OPTION_COUNT,
-    .settings_bytes = sizeof(struct json_settings), .open = json_encoder_open, .encode = json_encode, .close = json_encoder_close,
+    .name = "json",
+    .summary = "One JSON object a line or message.",
+    .options = json_options,
+    .option_count = JSON_OPTION_COUNT,
+    .settings_bytes = sizeof(struct json_settings),
+    .open = json_encoder_open,
+    .encode = json_encode,
+    .close = json_encoder_close,
 };

@@ -11,8 +11,8 @@ enum json_map_null_key { JSON_MAP_NULL_KEY_FAIL, JSON_MAP_NULL_KEY_DROP, JSON_MA
 struct json_settings {
     bool fail_on_missing_field, ignore_parse_errors, parser_enabled;
     bool decimal_as_plain_number, ignore_null_fields;
-    int32_t timestamp_form;  /* enum time_form */
-    int32_t map_null_key;    /* enum json_map_null_key */
+    int32_t timestamp_form; /* enum time_form */
+    int32_t map_null_key;   /* enum json_map_null_key */
     const char *map_null_key_literal;
 };
 enum { JSON_OPTION_COUNT = 8 };

@@ -47,7 +47,7 @@ struct json_node {
     struct json_order *order; /* JSON_ORDER_MAX of them */
     uint32_t *index;          /* hash of the name to member + 1; NULL: few members, searched one by one */
     uint32_t index_mask;
-    uint64_t objects; /* read so far */
+    uint64_t objects;      /* read so far */
     struct column **clear; /* strings and spans below, to be emptied when the row is NULL */
     uint32_t clear_count;
 

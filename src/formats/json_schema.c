@@ -6,8 +6,8 @@
 
 enum { MEMBERS_SEARCHED = 8 };
 
-static enum status node_open(struct json_reader *reader, struct json_node *node, const struct type *type, const struct projection *projection,
-                             uint32_t depth, struct error *err);
+static enum status node_open(struct json_reader *reader, struct json_node *node, const struct type *type,
+                             const struct projection *projection, uint32_t depth, struct error *err);
 
 static enum status index_members(struct json_reader *reader, struct json_node *node, struct error *err)
 {
@@ -40,7 +40,8 @@ struct json_member *json_node_find(struct json_node *node, struct text name)
         }
         return NULL;
     }
-    for (uint32_t at = (uint32_t)hash_bytes(name.bytes, name.length) & node->index_mask; node->index[at] != 0; at = (at + 1) & node->index_mask) {
+    for (uint32_t at = (uint32_t)hash_bytes(name.bytes, name.length) & node->index_mask; node->index[at] != 0;
+         at = (at + 1) & node->index_mask) {
         struct json_member *member = &node->members[node->index[at] - 1];
         if (text_equal(member->name, name)) {
             return member;
@@ -114,11 +115,13 @@ static enum status nested_open(struct json_reader *reader, struct json_node *nod
     return STATUS_OK;
 }
 
-static enum status node_open(struct json_reader *reader, struct json_node *node, const struct type *type, const struct projection *projection,
-                             uint32_t depth, struct error *err)
+static enum status node_open(struct json_reader *reader, struct json_node *node, const struct type *type,
+                             const struct projection *projection, uint32_t depth, struct error *err)
 {
-    static const int64_t limits[][2] = {[TYPE_TINYINT] = {INT8_MIN, INT8_MAX}, [TYPE_SMALLINT] = {INT16_MIN, INT16_MAX},
-                                        [TYPE_INT] = {INT32_MIN, INT32_MAX}, [TYPE_BIGINT] = {INT64_MIN, INT64_MAX}};
+    static const int64_t limits[][2] = {[TYPE_TINYINT] = {INT8_MIN, INT8_MAX},
+                                        [TYPE_SMALLINT] = {INT16_MIN, INT16_MAX},
+                                        [TYPE_INT] = {INT32_MIN, INT32_MAX},
+                                        [TYPE_BIGINT] = {INT64_MIN, INT64_MAX}};
     if (depth > TYPE_DEPTH_MAX) {
         return error_set(err, ERROR_TOO_DEEP, "a type is nested more than %d deep", TYPE_DEPTH_MAX);
     }
@@ -169,8 +172,8 @@ static void collect_strings(struct json_reader *reader, struct json_node *node)
 enum status json_reader_open(struct json_reader *reader, const struct format_context *context, struct error *err)
 {
     reader->arena = context->arena;
-    struct projection all = {.used = true, .whole = context->projections == NULL, .child_count = context->row->child_count,
-                             .children = context->projections};
+    struct projection all = {
+        .used = true, .whole = context->projections == NULL, .child_count = context->row->child_count, .children = context->projections};
     TRY(node_open(reader, &reader->root, context->row, &all, 0, err));
     TRY_ALLOC(reader->strings, arena_alloc(context->arena, (reader->string_count + 1) * sizeof *reader->strings), err);
     reader->string_count = 0;

@@ -15,7 +15,10 @@ struct raw_settings {
 static const char *const endiannesses[] = {"big-endian", "little-endian", NULL};
 static const struct option_def raw_options[] = {
     {.name = "charset", OPTION_TEXT(struct raw_settings, charset), .initial = "UTF-8", .summary = "The charset of texts."},
-    {.name = "endianness", OPTION_CHOICE(struct raw_settings, endianness, endiannesses), .initial = "big-endian", .summary = "The byte order of numbers."},
+    {.name = "endianness",
+     OPTION_CHOICE(struct raw_settings, endianness, endiannesses),
+     .initial = "big-endian",
+     .summary = "The byte order of numbers."},
 };
 
 struct raw_format {
@@ -35,8 +38,8 @@ static bool raw_holds(const struct type *type)
     return type_is_text(type) || type_is_binary(type) || type_is_integer(type) || type_is_approximate(type) || type->kind == TYPE_BOOLEAN;
 }
 
-static enum status raw_open(const struct format_context *context, const struct raw_settings *settings, bool decoding, struct raw_format **format,
-                            struct error *err)
+static enum status raw_open(const struct format_context *context, const struct raw_settings *settings, bool decoding,
+                            struct raw_format **format, struct error *err)
 {
     const struct type *row = context->row;
     if (row->child_count != 1) {
@@ -135,12 +138,14 @@ static const char *raw_put(struct raw_format *self, struct text text, uint32_t r
     return NULL;
 }
 
-static enum status raw_report(struct decode_target *target, const char *why, struct text record, uint64_t offset, uint64_t line, struct error *err)
+static enum status raw_report(struct decode_target *target, const char *why, struct text record, uint64_t offset, uint64_t line,
+                              struct error *err)
 {
     if (why[0] == '\0') {
         return err->status;
     }
-    struct decode_failure failure = {.code = ERROR_RECORD_UNREADABLE, .field = "", .text = why, .record = record, .record_offset = offset, .line = line};
+    struct decode_failure failure = {
+        .code = ERROR_RECORD_UNREADABLE, .field = "", .text = why, .record = record, .record_offset = offset, .line = line};
     if (target->fail == NULL) {
         return error_set(err, failure.code, "%s", why);
     }
@@ -191,8 +196,8 @@ static enum status raw_encoder_open(const struct format_context *context, const 
     return STATUS_OK;
 }
 
-static enum status raw_encode(struct encoder *encoder, const struct batch *batch, uint32_t row, enum row_kind kind, struct text_builder *out,
-                              struct error *err)
+static enum status raw_encode(struct encoder *encoder, const struct batch *batch, uint32_t row, enum row_kind kind,
+                              struct text_builder *out, struct error *err)
 {
     (void)kind;
     struct raw_format *self = (struct raw_format *)encoder;
@@ -224,10 +229,22 @@ static void raw_encoder_close(struct encoder *encoder)
 }
 
 const struct decoder_type raw_decoder_type = {
-    .name = "raw", .summary = "The bytes of a line or message as the only column.", .options = raw_options, .option_count = ARRAY_LENGTH(raw_options),
-    .settings_bytes = sizeof(struct raw_settings), .open = raw_decoder_open, .decode = raw_decode, .close = raw_decoder_close,
+    .name = "raw",
+    .summary = "The bytes of a line or message as the only column.",
+    .options = raw_options,
+    .option_count = ARRAY_LENGTH(raw_options),
+    .settings_bytes = sizeof(struct raw_settings),
+    .open = raw_decoder_open,
+    .decode = raw_decode,
+    .close = raw_decoder_close,
 };
 const struct encoder_type raw_encoder_type = {
-    .name = "raw", .summary = "The only column's bytes.", .options = raw_options, .option_count = ARRAY_LENGTH(raw_options),
-    .settings_bytes = sizeof(struct raw_settings), .open = raw_encoder_open, .encode = raw_encode, .close = raw_encoder_close,
+    .name = "raw",
+    .summary = "The only column's bytes.",
+    .options = raw_options,
+    .option_count = ARRAY_LENGTH(raw_options),
+    .settings_bytes = sizeof(struct raw_settings),
+    .open = raw_encoder_open,
+    .encode = raw_encode,
+    .close = raw_encoder_close,
 };

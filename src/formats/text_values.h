@@ -20,8 +20,8 @@ enum time_form {
     TIME_FORM_ISO, /* YYYY-MM-DDThh:mm[:ss[.fffffffff]] */
 };
 
-bool text_parse_date(struct text text, int32_t *days);        /* YYYY-MM-DD, strictly */
-bool text_parse_date_short(struct text text, int32_t *days);  /* also YYYY-M-D */
+bool text_parse_date(struct text text, int32_t *days);       /* YYYY-MM-DD, strictly */
+bool text_parse_date_short(struct text text, int32_t *days); /* also YYYY-M-D */
 /* hh:mm:ss[.f]; ISO also hh:mm. Digits past milliseconds are cut. */
 bool text_parse_time(struct text text, enum time_form form, int32_t *ms);
 /* `zoned`: the text must end in Z. Digits past the precision are cut. */

@@ -24,12 +24,12 @@ struct accumulator;
 
 struct accumulate_call {
     const struct accumulator *accumulator;
-    uint8_t *states;        /* state of slot s: states + s * stride: an operator may keep all states of a group side by side */
+    uint8_t *states; /* state of slot s: states + s * stride: an operator may keep all states of a group side by side */
     uint32_t stride;
-    const uint32_t *slots;  /* slots[k] belongs to the k-th selected row */
+    const uint32_t *slots; /* slots[k] belongs to the k-th selected row */
     struct selection rows;
     const struct vector *const *args;
-    const int64_t *weights; /* by physical row; NULL: all +1. Never 0 */
+    const int64_t *weights;    /* by physical row; NULL: all +1. Never 0 */
     const struct batch *batch; /* for ordinals: batch_ordinal when batch->ordered */
     struct slab *heap;         /* memory for the variable parts of states */
 };
@@ -69,7 +69,7 @@ struct aggregate_binding {
     bool retracts, ordered, distinct, ignore_nulls;
     /* ignore_nulls: IGNORE NULLS; for the JSON aggregates ABSENT ON NULL, which the binder makes explicit: JSON_ARRAYAGG's default, not
      * JSON_OBJECTAGG's. */
-    bool merges; /* states will be merged (slices, sessions): rows do not come in their order */
+    bool merges;                    /* states will be merged (slices, sessions): rows do not come in their order */
     struct accumulator accumulator; /* out; .result is the type */
 };
 struct aggregate_function {

@@ -258,15 +258,29 @@ static enum status collect_bind(struct aggregate_binding *binding, struct error 
 }
 
 const struct aggregate_function aggregate_listagg = {
-    .name = "LISTAGG", .syntax = "LISTAGG([DISTINCT] text [, separator])", .min_args = 1, .max_args = 2, .bind = listagg_bind,
+    .name = "LISTAGG",
+    .syntax = "LISTAGG([DISTINCT] text [, separator])",
+    .min_args = 1,
+    .max_args = 2,
+    .bind = listagg_bind,
     .summary = "The texts joined in the order of the source, by a comma or the constant separator. NULLs are skipped.",
     .example = "LISTAGG(name, '; ')",
 };
 const struct aggregate_function aggregate_array_agg = {
-    .name = "ARRAY_AGG", .syntax = "ARRAY_AGG([DISTINCT] value [IGNORE NULLS])", .min_args = 1, .max_args = 1, .bind = array_agg_bind,
-    .summary = "All values as an array, in the order of the source. NULL when there is none.", .example = "ARRAY_AGG(name)",
+    .name = "ARRAY_AGG",
+    .syntax = "ARRAY_AGG([DISTINCT] value [IGNORE NULLS])",
+    .min_args = 1,
+    .max_args = 1,
+    .bind = array_agg_bind,
+    .summary = "All values as an array, in the order of the source. NULL when there is none.",
+    .example = "ARRAY_AGG(name)",
 };
 const struct aggregate_function aggregate_collect = {
-    .name = "COLLECT", .syntax = "COLLECT([DISTINCT] value)", .min_args = 1, .max_args = 1, .bind = collect_bind,
-    .summary = "All values as a multiset. NULLs are skipped.", .example = "COLLECT(name)",
+    .name = "COLLECT",
+    .syntax = "COLLECT([DISTINCT] value)",
+    .min_args = 1,
+    .max_args = 1,
+    .bind = collect_bind,
+    .summary = "All values as a multiset. NULLs are skipped.",
+    .example = "COLLECT(name)",
 };

@@ -82,6 +82,10 @@ static enum status count_bind(struct aggregate_binding *binding, struct error *e
 }
 
 const struct aggregate_function aggregate_count = {
-    .name = "COUNT", .syntax = "COUNT(*) | COUNT([DISTINCT] value, ...)", .max_args = 16, .bind = count_bind,
-    .summary = "The number of rows, or of rows where no value is NULL.", .example = "COUNT(DISTINCT user_id)",
+    .name = "COUNT",
+    .syntax = "COUNT(*) | COUNT([DISTINCT] value, ...)",
+    .max_args = 16,
+    .bind = count_bind,
+    .summary = "The number of rows, or of rows where no value is NULL.",
+    .example = "COUNT(DISTINCT user_id)",
 };

@@ -30,8 +30,8 @@ static enum status distinct_update(const struct accumulate_call *call, struct er
         uint32_t row = selection_row(&call->rows, k);
         if (vector_is_valid(call->args[0], row)) {
             struct stored value = stored_borrow(&order->kind, call->args[0], row, &scratch);
-            status = distinct_add((struct distinct_state *)(void *)accumulate_state(call, k), order, &value,
-                                  accumulate_weight(call, row), call->heap, err);
+            status = distinct_add((struct distinct_state *)(void *)accumulate_state(call, k), order, &value, accumulate_weight(call, row),
+                                  call->heap, err);
         }
     }
     text_builder_close(&scratch);
@@ -275,11 +275,20 @@ static enum status percentile_bind(struct aggregate_binding *binding, struct err
 }
 
 const struct aggregate_function aggregate_approx_count_distinct = {
-    .name = "APPROX_COUNT_DISTINCT", .syntax = "APPROX_COUNT_DISTINCT(value)", .min_args = 1, .max_args = 1, .bind = distinct_bind,
-    .summary = "The number of different values that are not NULL; exact.", .example = "APPROX_COUNT_DISTINCT(user_id)",
+    .name = "APPROX_COUNT_DISTINCT",
+    .syntax = "APPROX_COUNT_DISTINCT(value)",
+    .min_args = 1,
+    .max_args = 1,
+    .bind = distinct_bind,
+    .summary = "The number of different values that are not NULL; exact.",
+    .example = "APPROX_COUNT_DISTINCT(user_id)",
 };
 const struct aggregate_function aggregate_percentile = {
-    .name = "PERCENTILE", .syntax = "PERCENTILE(number, fraction [, frequency])", .min_args = 2, .max_args = 3, .bind = percentile_bind,
+    .name = "PERCENTILE",
+    .syntax = "PERCENTILE(number, fraction [, frequency])",
+    .min_args = 2,
+    .max_args = 3,
+    .bind = percentile_bind,
     .summary = "The value below which the fraction of the values lies, interpolated; for an array of fractions an array.",
     .example = "PERCENTILE(price, 0.5)",
 };

@@ -9,8 +9,8 @@ extern const struct aggregate_function aggregate_sum, aggregate_avg;
 extern const struct aggregate_function aggregate_min, aggregate_max;
 extern const struct aggregate_function aggregate_first_value, aggregate_last_value, aggregate_single_value;
 extern const struct aggregate_function aggregate_listagg, aggregate_array_agg, aggregate_collect;
-extern const struct aggregate_function aggregate_var_pop, aggregate_var_samp, aggregate_variance, aggregate_stddev_pop, aggregate_stddev_samp,
-    aggregate_stddev;
+extern const struct aggregate_function aggregate_var_pop, aggregate_var_samp, aggregate_variance, aggregate_stddev_pop,
+    aggregate_stddev_samp, aggregate_stddev;
 extern const struct aggregate_function aggregate_percentile;
 extern const struct aggregate_function aggregate_json_arrayagg, aggregate_json_objectagg;
 

@@ -20,34 +20,34 @@ struct extreme_data {
 };
 
 #define LESS_PLAIN(left, right) ((left) < (right))
-#define LESS_REAL(left, right) (isnan(right) ? !isnan(left) : (left) < (right))
+#define LESS_REAL(left, right)  (isnan(right) ? !isnan(left) : (left) < (right))
 
 #define NAME update_int8
-#define T int8_t
+#define T    int8_t
 #define LESS LESS_PLAIN
 #include "functions/aggregate_extreme.inc"
 #define NAME update_bool
-#define T uint8_t
+#define T    uint8_t
 #define LESS LESS_PLAIN
 #include "functions/aggregate_extreme.inc"
 #define NAME update_int16
-#define T int16_t
+#define T    int16_t
 #define LESS LESS_PLAIN
 #include "functions/aggregate_extreme.inc"
 #define NAME update_int32
-#define T int32_t
+#define T    int32_t
 #define LESS LESS_PLAIN
 #include "functions/aggregate_extreme.inc"
 #define NAME update_int64
-#define T int64_t
+#define T    int64_t
 #define LESS LESS_PLAIN
 #include "functions/aggregate_extreme.inc"
 #define NAME update_float
-#define T float
+#define T    float
 #define LESS LESS_REAL
 #include "functions/aggregate_extreme.inc"
 #define NAME update_double
-#define T double
+#define T    double
 #define LESS LESS_REAL
 #include "functions/aggregate_extreme.inc"
 
@@ -128,8 +128,8 @@ static enum status any_update(const struct accumulate_call *call, struct error *
     return status;
 }
 
-static enum status write_chosen(const struct result_call *call, const struct stored *(*choose)(const struct extreme_data *, const uint8_t *),
-                                struct error *err)
+static enum status write_chosen(const struct result_call *call,
+                                const struct stored *(*choose)(const struct extreme_data *, const uint8_t *), struct error *err)
 {
     const struct extreme_data *data = call->accumulator->data;
     const struct stored *values[CHUNK_ROWS];
@@ -217,8 +217,8 @@ static enum status extreme_bind(struct aggregate_binding *binding, bool maximum,
     TRY_ALLOC(data, arena_alloc(binding->arena, sizeof *data), err);
     *data = (struct extreme_data){{value_kind_of(type), false}, maximum};
     struct accumulator *accumulator = &binding->accumulator;
-    *accumulator = (struct accumulator){
-        .function = binding->function, .result = aggregate_nullable(binding, type), .mergeable = true, .data = data};
+    *accumulator =
+        (struct accumulator){.function = binding->function, .result = aggregate_nullable(binding, type), .mergeable = true, .data = data};
     if (accumulator->result == NULL) {
         return aggregate_no_room(err);
     }
@@ -254,10 +254,20 @@ static enum status maximum_bind(struct aggregate_binding *binding, struct error 
 }
 
 const struct aggregate_function aggregate_min = {
-    .name = "MIN", .syntax = "MIN(value)", .min_args = 1, .max_args = 1, .bind = minimum_bind,
-    .summary = "The smallest value. NULLs are skipped.", .example = "MIN(price)",
+    .name = "MIN",
+    .syntax = "MIN(value)",
+    .min_args = 1,
+    .max_args = 1,
+    .bind = minimum_bind,
+    .summary = "The smallest value. NULLs are skipped.",
+    .example = "MIN(price)",
 };
 const struct aggregate_function aggregate_max = {
-    .name = "MAX", .syntax = "MAX(value)", .min_args = 1, .max_args = 1, .bind = maximum_bind,
-    .summary = "The largest value; NaN is above all numbers. NULLs are skipped.", .example = "MAX(price)",
+    .name = "MAX",
+    .syntax = "MAX(value)",
+    .min_args = 1,
+    .max_args = 1,
+    .bind = maximum_bind,
+    .summary = "The largest value; NaN is above all numbers. NULLs are skipped.",
+    .example = "MAX(price)",
 };

@@ -180,14 +180,29 @@ static enum status single_bind(struct aggregate_binding *binding, struct error *
 }
 
 const struct aggregate_function aggregate_first_value = {
-    .name = "FIRST_VALUE", .syntax = "FIRST_VALUE(value)", .min_args = 1, .max_args = 1, .bind = first_bind,
-    .summary = "The first value that is not NULL, in the order of the source.", .example = "FIRST_VALUE(price)",
+    .name = "FIRST_VALUE",
+    .syntax = "FIRST_VALUE(value)",
+    .min_args = 1,
+    .max_args = 1,
+    .bind = first_bind,
+    .summary = "The first value that is not NULL, in the order of the source.",
+    .example = "FIRST_VALUE(price)",
 };
 const struct aggregate_function aggregate_last_value = {
-    .name = "LAST_VALUE", .syntax = "LAST_VALUE(value)", .min_args = 1, .max_args = 1, .bind = last_bind,
-    .summary = "The last value that is not NULL, in the order of the source.", .example = "LAST_VALUE(price)",
+    .name = "LAST_VALUE",
+    .syntax = "LAST_VALUE(value)",
+    .min_args = 1,
+    .max_args = 1,
+    .bind = last_bind,
+    .summary = "The last value that is not NULL, in the order of the source.",
+    .example = "LAST_VALUE(price)",
 };
 const struct aggregate_function aggregate_single_value = {
-    .name = "SINGLE_VALUE", .syntax = "SINGLE_VALUE(value)", .min_args = 1, .max_args = 1, .bind = single_bind,
-    .summary = "The value of the only row; an error when there are more.", .example = "SINGLE_VALUE(price)",
+    .name = "SINGLE_VALUE",
+    .syntax = "SINGLE_VALUE(value)",
+    .min_args = 1,
+    .max_args = 1,
+    .bind = single_bind,
+    .summary = "The value of the only row; an error when there are more.",
+    .example = "SINGLE_VALUE(price)",
 };

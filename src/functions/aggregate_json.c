@@ -1,6 +1,6 @@
 /* JSON_ARRAYAGG and JSON_OBJECTAGG. Values are kept encoded, in order, and written as JSON when asked for. `ignore_nulls` of the call says
- * ABSENT ON NULL (the binder's default for JSON_ARRAYAGG), else NULL ON NULL (the default for JSON_OBJECTAGG). Members are sorted by name; of equal
- * names the last one stays. */
+ * ABSENT ON NULL (the binder's default for JSON_ARRAYAGG), else NULL ON NULL (the default for JSON_OBJECTAGG). Members are sorted by name;
+ * of equal names the last one stays. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,7 +205,8 @@ static enum status object_bind(struct aggregate_binding *binding, struct error *
         return aggregate_refuse(binding, 0, "a text", err);
     }
     TRY_ALLOC(data, arena_alloc(binding->arena, sizeof *data), err);
-    TRY_ALLOC(pair, type_row(binding->arena, 2, (const struct type *const[]){binding->args[0]->type, binding->args[1]->type}, names, false), err);
+    TRY_ALLOC(pair, type_row(binding->arena, 2, (const struct type *const[]){binding->args[0]->type, binding->args[1]->type}, names, false),
+              err);
     data->order = sequence_order_of(value_kind_encoded(pair), binding->ordered, binding->retracts);
     data->skip_nulls = binding->ignore_nulls;
     binding->accumulator = (struct accumulator){
@@ -223,12 +224,19 @@ static enum status object_bind(struct aggregate_binding *binding, struct error *
 }
 
 const struct aggregate_function aggregate_json_arrayagg = {
-    .name = "JSON_ARRAYAGG", .syntax = "JSON_ARRAYAGG(value [{ NULL | ABSENT } ON NULL])", .min_args = 1, .max_args = 1, .bind = array_bind,
+    .name = "JSON_ARRAYAGG",
+    .syntax = "JSON_ARRAYAGG(value [{ NULL | ABSENT } ON NULL])",
+    .min_args = 1,
+    .max_args = 1,
+    .bind = array_bind,
     .summary = "All values as a JSON array, in the order of the source; NULLs are left out unless NULL ON NULL.",
     .example = "JSON_ARRAYAGG(name)",
 };
 const struct aggregate_function aggregate_json_objectagg = {
-    .name = "JSON_OBJECTAGG", .syntax = "JSON_OBJECTAGG([KEY] name VALUE value [{ NULL | ABSENT } ON NULL])", .min_args = 2, .max_args = 2,
+    .name = "JSON_OBJECTAGG",
+    .syntax = "JSON_OBJECTAGG([KEY] name VALUE value [{ NULL | ABSENT } ON NULL])",
+    .min_args = 2,
+    .max_args = 2,
     .bind = object_bind,
     .summary = "A JSON object of names and values; a NULL value is null unless ABSENT ON NULL.",
     .example = "JSON_OBJECTAGG(KEY name VALUE price)",

@@ -21,8 +21,8 @@ struct list_data {
 enum status list_bind(struct aggregate_binding *binding, struct list_data *data, bool skip_nulls, struct error *err);
 struct list_walk {
     const struct list_data *data;
-    const uint8_t *next;             /* appended */
-    int64_t left;                    /* values left; of the present entry when a sequence */
+    const uint8_t *next; /* appended */
+    int64_t left;        /* values left; of the present entry when a sequence */
     const struct multiset *set;
     struct multiset_cursor cursor;
     const uint8_t *entry;

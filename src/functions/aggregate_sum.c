@@ -37,57 +37,57 @@ static inline void decimal_sum_add(struct decimal_sum *sum, int128_t value, int6
     sum->count += weight;
 }
 
-#define ADD_NARROW(state, value, weight)                 \
-    do {                                                 \
-        (state)->sum += (int64_t)(value) * (weight);     \
-        (state)->count += (weight);                      \
+#define ADD_NARROW(state, value, weight)                                                                                                   \
+    do {                                                                                                                                   \
+        (state)->sum += (int64_t)(value) * (weight);                                                                                       \
+        (state)->count += (weight);                                                                                                        \
     } while (0)
-#define ADD_WIDE(state, value, weight)                   \
-    do {                                                 \
-        wide_add((state), (int128_t)(value) * (weight)); \
-        (state)->count += (weight);                      \
+#define ADD_WIDE(state, value, weight)                                                                                                     \
+    do {                                                                                                                                   \
+        wide_add((state), (int128_t)(value) * (weight));                                                                                   \
+        (state)->count += (weight);                                                                                                        \
     } while (0)
 
-#define NAME update_int8
-#define T int8_t
+#define NAME  update_int8
+#define T     int8_t
 #define STATE struct narrow_sum
-#define ADD ADD_NARROW
+#define ADD   ADD_NARROW
 #include "functions/aggregate_sum.inc"
 
-#define NAME update_int16
-#define T int16_t
+#define NAME  update_int16
+#define T     int16_t
 #define STATE struct narrow_sum
-#define ADD ADD_NARROW
+#define ADD   ADD_NARROW
 #include "functions/aggregate_sum.inc"
 
-#define NAME update_int32
-#define T int32_t
+#define NAME  update_int32
+#define T     int32_t
 #define STATE struct narrow_sum
-#define ADD ADD_NARROW
+#define ADD   ADD_NARROW
 #include "functions/aggregate_sum.inc"
 
-#define NAME update_int64
-#define T int64_t
+#define NAME  update_int64
+#define T     int64_t
 #define STATE struct wide_sum
-#define ADD ADD_WIDE
+#define ADD   ADD_WIDE
 #include "functions/aggregate_sum.inc"
 
-#define NAME update_int128
-#define T int128_t
+#define NAME  update_int128
+#define T     int128_t
 #define STATE struct decimal_sum
-#define ADD decimal_sum_add
+#define ADD   decimal_sum_add
 #include "functions/aggregate_sum.inc"
 
-#define NAME update_float
-#define T float
-#define STATE struct exact_sum
+#define NAME                      update_float
+#define T                         float
+#define STATE                     struct exact_sum
 #define ADD(state, value, weight) exact_sum_add((state), (double)(value), (weight))
 #include "functions/aggregate_sum.inc"
 
-#define NAME update_double
-#define T double
+#define NAME  update_double
+#define T     double
 #define STATE struct exact_sum
-#define ADD exact_sum_add
+#define ADD   exact_sum_add
 #include "functions/aggregate_sum.inc"
 
 enum sum_form { FORM_NARROW, FORM_WIDE, FORM_DECIMAL, FORM_REAL };
@@ -153,11 +153,20 @@ static bool read_integer(const struct sum_data *data, const void *state, int128_
 static void write_integer(const struct result_call *call, uint32_t k, int128_t value)
 {
     switch (call->result->physical) {
-    case PHYSICAL_INT8: vector_int8(call->result)[k] = (int8_t)(uint8_t)(uint128_t)value; break;
-    case PHYSICAL_INT16: vector_int16(call->result)[k] = (int16_t)(uint16_t)(uint128_t)value; break;
-    case PHYSICAL_INT32: vector_int32(call->result)[k] = (int32_t)(uint32_t)(uint128_t)value; break;
-    case PHYSICAL_INT64: vector_int64(call->result)[k] = (int64_t)(uint64_t)(uint128_t)value; break;
-    default: vector_int128(call->result)[k] = value;
+    case PHYSICAL_INT8:
+        vector_int8(call->result)[k] = (int8_t)(uint8_t)(uint128_t)value;
+        break;
+    case PHYSICAL_INT16:
+        vector_int16(call->result)[k] = (int16_t)(uint16_t)(uint128_t)value;
+        break;
+    case PHYSICAL_INT32:
+        vector_int32(call->result)[k] = (int32_t)(uint32_t)(uint128_t)value;
+        break;
+    case PHYSICAL_INT64:
+        vector_int64(call->result)[k] = (int64_t)(uint64_t)(uint128_t)value;
+        break;
+    default:
+        vector_int128(call->result)[k] = value;
     }
 }
 
@@ -283,8 +292,8 @@ static enum status sum_or_average_bind(struct aggregate_binding *binding, bool a
         enum sum_form form;
         enum status (*update)(const struct accumulate_call *call, struct error *err);
     } by_physical[PHYSICAL_COUNT] = {
-        [PHYSICAL_INT8] = {FORM_NARROW, update_int8},     [PHYSICAL_INT16] = {FORM_NARROW, update_int16},
-        [PHYSICAL_INT32] = {FORM_NARROW, update_int32},   [PHYSICAL_INT64] = {FORM_WIDE, update_int64},
+        [PHYSICAL_INT8] = {FORM_NARROW, update_int8},      [PHYSICAL_INT16] = {FORM_NARROW, update_int16},
+        [PHYSICAL_INT32] = {FORM_NARROW, update_int32},    [PHYSICAL_INT64] = {FORM_WIDE, update_int64},
         [PHYSICAL_INT128] = {FORM_DECIMAL, update_int128}, [PHYSICAL_FLOAT] = {FORM_REAL, update_float},
         [PHYSICAL_DOUBLE] = {FORM_REAL, update_double},
     };
@@ -329,10 +338,20 @@ static enum status average_bind(struct aggregate_binding *binding, struct error 
 }
 
 const struct aggregate_function aggregate_sum = {
-    .name = "SUM", .syntax = "SUM([DISTINCT] number)", .min_args = 1, .max_args = 1, .bind = sum_bind,
-    .summary = "The exact sum, of the argument's type (DECIMAL: 38 digits). NULLs are skipped.", .example = "SUM(price)",
+    .name = "SUM",
+    .syntax = "SUM([DISTINCT] number)",
+    .min_args = 1,
+    .max_args = 1,
+    .bind = sum_bind,
+    .summary = "The exact sum, of the argument's type (DECIMAL: 38 digits). NULLs are skipped.",
+    .example = "SUM(price)",
 };
 const struct aggregate_function aggregate_avg = {
-    .name = "AVG", .syntax = "AVG([DISTINCT] number)", .min_args = 1, .max_args = 1, .bind = average_bind,
-    .summary = "The mean. Of integers an integer, truncated toward zero. NULLs are skipped.", .example = "AVG(price)",
+    .name = "AVG",
+    .syntax = "AVG([DISTINCT] number)",
+    .min_args = 1,
+    .max_args = 1,
+    .bind = average_bind,
+    .summary = "The mean. Of integers an integer, truncated toward zero. NULLs are skipped.",
+    .example = "AVG(price)",
 };

@@ -176,7 +176,8 @@ static bool decimal_variance(const struct variance_data *data, const struct exac
         !__builtin_mul_overflow(squares, (int128_t)state->count, &scaled) && !__builtin_mul_overflow(state->count, divisor, &denominator)) {
         int256_add(&numerator, scaled - sum * sum);
         if (!data->root) {
-            return int256_divide(&numerator, 2 * data->arg->scale, denominator, scale, value) && decimal_fits(*value, DECIMAL_PRECISION_MAX);
+            return int256_divide(&numerator, 2 * data->arg->scale, denominator, scale, value) &&
+                   decimal_fits(*value, DECIMAL_PRECISION_MAX);
         }
         long double variance = (long double)(scaled - sum * sum) / (long double)denominator;
         long double root = sqrtl(variance) * powl(10.0L, (long double)(scale - data->arg->scale));
@@ -206,10 +207,17 @@ static void write_exact(const struct result_call *call, uint32_t k, const struct
         value = (int128_t)sqrt((double)value);
     }
     switch (call->result->physical) {
-    case PHYSICAL_INT8: vector_int8(call->result)[k] = (int8_t)value; break;
-    case PHYSICAL_INT16: vector_int16(call->result)[k] = (int16_t)value; break;
-    case PHYSICAL_INT32: vector_int32(call->result)[k] = (int32_t)value; break;
-    default: vector_int64(call->result)[k] = (int64_t)value;
+    case PHYSICAL_INT8:
+        vector_int8(call->result)[k] = (int8_t)value;
+        break;
+    case PHYSICAL_INT16:
+        vector_int16(call->result)[k] = (int16_t)value;
+        break;
+    case PHYSICAL_INT32:
+        vector_int32(call->result)[k] = (int32_t)value;
+        break;
+    default:
+        vector_int64(call->result)[k] = (int64_t)value;
     }
 }
 
@@ -279,10 +287,15 @@ static enum status stddev_samp_bind(struct aggregate_binding *binding, struct er
     return variance_bind(binding, true, true, err);
 }
 
-#define VARIANCE_ENTRY(variable, sql, binder, what)                                                                        \
-    const struct aggregate_function variable = {                                                                           \
-        .name = sql, .syntax = sql "([DISTINCT] number)", .summary = what, .example = sql "(price)", .min_args = 1,        \
-        .max_args = 1, .bind = (binder),                                                                                   \
+#define VARIANCE_ENTRY(variable, sql, binder, what)                                                                                        \
+    const struct aggregate_function variable = {                                                                                           \
+        .name = sql,                                                                                                                       \
+        .syntax = sql "([DISTINCT] number)",                                                                                               \
+        .summary = what,                                                                                                                   \
+        .example = sql "(price)",                                                                                                          \
+        .min_args = 1,                                                                                                                     \
+        .max_args = 1,                                                                                                                     \
+        .bind = (binder),                                                                                                                  \
     }
 VARIANCE_ENTRY(aggregate_var_pop, "VAR_POP", var_pop_bind, "The variance of the values.");
 VARIANCE_ENTRY(aggregate_var_samp, "VAR_SAMP", var_samp_bind, "The variance of a sample; NULL for one value.");

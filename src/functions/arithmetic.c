@@ -30,8 +30,12 @@ static enum status narrow_remainder(struct function_binding *binding, enum type_
     TRY_ALLOC(kernel, arena_copy(binding->arena, &binding->kernel, sizeof *kernel), err);
     TRY_ALLOC(call, arena_alloc(binding->arena, sizeof *call), err);
     TRY_ALLOC(type, type_make(binding->arena, kind, 0, 0, binding->result->nullable), err);
-    *call = (struct expression){.kind = EXPRESSION_CALL, .type = binding->result, .args = binding->args, .arg_count = 2,
-                                .function = binding->function, .kernel = kernel};
+    *call = (struct expression){.kind = EXPRESSION_CALL,
+                                .type = binding->result,
+                                .args = binding->args,
+                                .arg_count = 2,
+                                .function = binding->function,
+                                .kernel = kernel};
     TRY_ALLOC(binding->rewritten, expression_cast(binding->arena, call, type, false), err);
     return STATUS_OK;
 }
@@ -92,10 +96,10 @@ static enum status bind_arithmetic(struct function_binding *binding, enum arithm
     return arithmetic_bind_time(binding, operation, err);
 }
 
-#define BIND(name, operation)                                                           \
-    static enum status bind_##name(struct function_binding *binding, struct error *err) \
-    {                                                                                   \
-        return bind_arithmetic(binding, operation, err);                                \
+#define BIND(name, operation)                                                                                                              \
+    static enum status bind_##name(struct function_binding *binding, struct error *err)                                                    \
+    {                                                                                                                                      \
+        return bind_arithmetic(binding, operation, err);                                                                                   \
     }
 BIND(add, ARITHMETIC_ADD)
 BIND(subtract, ARITHMETIC_SUBTRACT)

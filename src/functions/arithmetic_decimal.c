@@ -15,65 +15,65 @@ struct decimal_plan {
 };
 
 /* Unsigned, so that the unset values of NULL rows may wrap. A product of two int64 is taken signed: one instruction. */
-#define PLAN ((const struct decimal_plan *)call->data)
-#define L int64_t
-#define R int64_t
-#define O int64_t
-#define NAME add_narrow
+#define PLAN        ((const struct decimal_plan *)call->data)
+#define L           int64_t
+#define R           int64_t
+#define O           int64_t
+#define NAME        add_narrow
 #define VALUE(a, b) ((uint64_t)(a) * (uint64_t)PLAN->left_factor + (uint64_t)(b) * (uint64_t)PLAN->right_factor)
 #include "functions/binary.inc"
-#define L int64_t
-#define R int64_t
-#define O int64_t
-#define NAME multiply_narrow
+#define L           int64_t
+#define R           int64_t
+#define O           int64_t
+#define NAME        multiply_narrow
 #define VALUE(a, b) ((uint64_t)(a) * (uint64_t)(b))
 #include "functions/binary.inc"
-#define L int64_t
-#define R int64_t
-#define O int128_t
-#define NAME add_widen
+#define L           int64_t
+#define R           int64_t
+#define O           int128_t
+#define NAME        add_widen
 #define VALUE(a, b) ((uint128_t)(a) * (uint128_t)PLAN->left_factor + (uint128_t)(b) * (uint128_t)PLAN->right_factor)
 #include "functions/binary.inc"
-#define L int64_t
-#define R int64_t
-#define O int128_t
-#define NAME multiply_widen
+#define L           int64_t
+#define R           int64_t
+#define O           int128_t
+#define NAME        multiply_widen
 #define VALUE(a, b) ((int128_t)(a) * (b))
 #include "functions/binary.inc"
-#define L int64_t
-#define R int128_t
-#define O int128_t
-#define NAME add_wide_right
+#define L           int64_t
+#define R           int128_t
+#define O           int128_t
+#define NAME        add_wide_right
 #define VALUE(a, b) ((uint128_t)(a) * (uint128_t)PLAN->left_factor + (uint128_t)(b) * (uint128_t)PLAN->right_factor)
 #include "functions/binary.inc"
-#define L int64_t
-#define R int128_t
-#define O int128_t
-#define NAME multiply_wide_right
+#define L           int64_t
+#define R           int128_t
+#define O           int128_t
+#define NAME        multiply_wide_right
 #define VALUE(a, b) ((uint128_t)(a) * (uint128_t)(b))
 #include "functions/binary.inc"
-#define L int128_t
-#define R int64_t
-#define O int128_t
-#define NAME add_wide_left
+#define L           int128_t
+#define R           int64_t
+#define O           int128_t
+#define NAME        add_wide_left
 #define VALUE(a, b) ((uint128_t)(a) * (uint128_t)PLAN->left_factor + (uint128_t)(b) * (uint128_t)PLAN->right_factor)
 #include "functions/binary.inc"
-#define L int128_t
-#define R int64_t
-#define O int128_t
-#define NAME multiply_wide_left
+#define L           int128_t
+#define R           int64_t
+#define O           int128_t
+#define NAME        multiply_wide_left
 #define VALUE(a, b) ((uint128_t)(a) * (uint128_t)(b))
 #include "functions/binary.inc"
-#define L int128_t
-#define R int128_t
-#define O int128_t
-#define NAME add_wide
+#define L           int128_t
+#define R           int128_t
+#define O           int128_t
+#define NAME        add_wide
 #define VALUE(a, b) ((uint128_t)(a) * (uint128_t)PLAN->left_factor + (uint128_t)(b) * (uint128_t)PLAN->right_factor)
 #include "functions/binary.inc"
-#define L int128_t
-#define R int128_t
-#define O int128_t
-#define NAME multiply_wide
+#define L           int128_t
+#define R           int128_t
+#define O           int128_t
+#define NAME        multiply_wide
 #define VALUE(a, b) ((uint128_t)(a) * (uint128_t)(b))
 #include "functions/binary.inc"
 
@@ -308,7 +308,7 @@ enum status arithmetic_bind_decimal(struct function_binding *binding, enum arith
     kernel_fn *plain = find_plain(plan, capped, type_physical(binding->args[0]->type), type_physical(binding->args[1]->type),
                                   type_physical(binding->result));
     uint32_t traits = plain != NULL ? FUNCTION_TOTAL : FUNCTION_NULLABLE | (divides_safely ? 0 : FUNCTION_CAN_FAIL);
-    binding->kernel = (struct kernel){.run = plain != NULL ? plain : run_checked, .data = plan,
-                                      .traits = FUNCTION_STRICT | FUNCTION_CONSTANT_ARGS | traits};
+    binding->kernel = (struct kernel){
+        .run = plain != NULL ? plain : run_checked, .data = plan, .traits = FUNCTION_STRICT | FUNCTION_CONSTANT_ARGS | traits};
     return STATUS_OK;
 }

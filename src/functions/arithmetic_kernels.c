@@ -31,154 +31,154 @@ static inline int64_t reciprocal_divide(const struct reciprocal *reciprocal, int
     return (int64_t)((quotient ^ flip) - flip);
 }
 
-#define L int8_t
-#define R int8_t
-#define O int8_t
-#define NAME add_int8
+#define L           int8_t
+#define R           int8_t
+#define O           int8_t
+#define NAME        add_int8
 #define VALUE(a, b) ((uint32_t)(a) + (uint32_t)(b))
 #include "functions/binary.inc"
-#define L int8_t
-#define R int8_t
-#define O int8_t
-#define NAME subtract_int8
+#define L           int8_t
+#define R           int8_t
+#define O           int8_t
+#define NAME        subtract_int8
 #define VALUE(a, b) ((uint32_t)(a) - (uint32_t)(b))
 #include "functions/binary.inc"
-#define L int8_t
-#define R int8_t
-#define O int8_t
-#define NAME multiply_int8
+#define L           int8_t
+#define R           int8_t
+#define O           int8_t
+#define NAME        multiply_int8
 #define VALUE(a, b) ((uint32_t)(a) * (uint32_t)(b))
 #include "functions/binary.inc"
-#define T int8_t
+#define T          int8_t
 #define NAME(verb) verb##_int8
 #include "functions/divide.inc"
-#define L int16_t
-#define R int16_t
-#define O int16_t
-#define NAME add_int16
+#define L           int16_t
+#define R           int16_t
+#define O           int16_t
+#define NAME        add_int16
 #define VALUE(a, b) ((uint32_t)(a) + (uint32_t)(b))
 #include "functions/binary.inc"
-#define L int16_t
-#define R int16_t
-#define O int16_t
-#define NAME subtract_int16
+#define L           int16_t
+#define R           int16_t
+#define O           int16_t
+#define NAME        subtract_int16
 #define VALUE(a, b) ((uint32_t)(a) - (uint32_t)(b))
 #include "functions/binary.inc"
-#define L int16_t
-#define R int16_t
-#define O int16_t
-#define NAME multiply_int16
+#define L           int16_t
+#define R           int16_t
+#define O           int16_t
+#define NAME        multiply_int16
 #define VALUE(a, b) ((uint32_t)(a) * (uint32_t)(b))
 #include "functions/binary.inc"
-#define T int16_t
+#define T          int16_t
 #define NAME(verb) verb##_int16
 #include "functions/divide.inc"
-#define L int32_t
-#define R int32_t
-#define O int32_t
-#define NAME add_int32
+#define L           int32_t
+#define R           int32_t
+#define O           int32_t
+#define NAME        add_int32
 #define VALUE(a, b) ((uint32_t)(a) + (uint32_t)(b))
 #include "functions/binary.inc"
-#define L int32_t
-#define R int32_t
-#define O int32_t
-#define NAME subtract_int32
+#define L           int32_t
+#define R           int32_t
+#define O           int32_t
+#define NAME        subtract_int32
 #define VALUE(a, b) ((uint32_t)(a) - (uint32_t)(b))
 #include "functions/binary.inc"
-#define L int32_t
-#define R int32_t
-#define O int32_t
-#define NAME multiply_int32
+#define L           int32_t
+#define R           int32_t
+#define O           int32_t
+#define NAME        multiply_int32
 #define VALUE(a, b) ((uint32_t)(a) * (uint32_t)(b))
 #include "functions/binary.inc"
-#define T int32_t
+#define T          int32_t
 #define NAME(verb) verb##_int32
 #include "functions/divide.inc"
-#define L int64_t
-#define R int64_t
-#define O int64_t
-#define NAME add_int64
+#define L           int64_t
+#define R           int64_t
+#define O           int64_t
+#define NAME        add_int64
 #define VALUE(a, b) ((uint64_t)(a) + (uint64_t)(b))
 #include "functions/binary.inc"
-#define L int64_t
-#define R int64_t
-#define O int64_t
-#define NAME subtract_int64
+#define L           int64_t
+#define R           int64_t
+#define O           int64_t
+#define NAME        subtract_int64
 #define VALUE(a, b) ((uint64_t)(a) - (uint64_t)(b))
 #include "functions/binary.inc"
-#define L int64_t
-#define R int64_t
-#define O int64_t
-#define NAME multiply_int64
+#define L           int64_t
+#define R           int64_t
+#define O           int64_t
+#define NAME        multiply_int64
 #define VALUE(a, b) ((uint64_t)(a) * (uint64_t)(b))
 #include "functions/binary.inc"
-#define T int64_t
+#define T          int64_t
 #define NAME(verb) verb##_int64
 #include "functions/divide.inc"
-#define L float
-#define R float
-#define O float
-#define NAME add_float
+#define L           float
+#define R           float
+#define O           float
+#define NAME        add_float
 #define VALUE(a, b) ((a) + (b))
 #include "functions/binary.inc"
-#define L float
-#define R float
-#define O float
-#define NAME subtract_float
+#define L           float
+#define R           float
+#define O           float
+#define NAME        subtract_float
 #define VALUE(a, b) ((a) - (b))
 #include "functions/binary.inc"
-#define L float
-#define R float
-#define O float
-#define NAME multiply_float
+#define L           float
+#define R           float
+#define O           float
+#define NAME        multiply_float
 #define VALUE(a, b) ((a) * (b))
 #include "functions/binary.inc"
-#define L float
-#define R float
-#define O float
-#define NAME divide_float
+#define L           float
+#define R           float
+#define O           float
+#define NAME        divide_float
 #define VALUE(a, b) ((a) / (b))
 #include "functions/binary.inc"
-#define L double
-#define R double
-#define O double
-#define NAME add_double
+#define L           double
+#define R           double
+#define O           double
+#define NAME        add_double
 #define VALUE(a, b) ((a) + (b))
 #include "functions/binary.inc"
-#define L double
-#define R double
-#define O double
-#define NAME subtract_double
+#define L           double
+#define R           double
+#define O           double
+#define NAME        subtract_double
 #define VALUE(a, b) ((a) - (b))
 #include "functions/binary.inc"
-#define L double
-#define R double
-#define O double
-#define NAME multiply_double
+#define L           double
+#define R           double
+#define O           double
+#define NAME        multiply_double
 #define VALUE(a, b) ((a) * (b))
 #include "functions/binary.inc"
-#define L double
-#define R double
-#define O double
-#define NAME divide_double
+#define L           double
+#define R           double
+#define O           double
+#define NAME        divide_double
 #define VALUE(a, b) ((a) / (b))
 #include "functions/binary.inc"
 
-#define NEGATE(kind, ctype, unsigned_type)                                  \
-    static void negate_##kind(struct kernel_call *call)                     \
-    {                                                                       \
-        const ctype *restrict from = call->args[0]->values;                 \
-        ctype *restrict to = call->result->values;                          \
-        if (call->rows.rows == NULL) {                                      \
-            for (uint32_t i = 0; i < call->rows.count; i++) {               \
-                to[i] = (ctype)(-(unsigned_type)from[i]);                   \
-            }                                                               \
-            return;                                                         \
-        }                                                                   \
-        for (uint32_t i = 0; i < call->rows.count; i++) {                   \
-            uint32_t row = call->rows.rows[i];                              \
-            to[row] = (ctype)(-(unsigned_type)from[row]);                   \
-        }                                                                   \
+#define NEGATE(kind, ctype, unsigned_type)                                                                                                 \
+    static void negate_##kind(struct kernel_call *call)                                                                                    \
+    {                                                                                                                                      \
+        const ctype *restrict from = call->args[0]->values;                                                                                \
+        ctype *restrict to = call->result->values;                                                                                         \
+        if (call->rows.rows == NULL) {                                                                                                     \
+            for (uint32_t i = 0; i < call->rows.count; i++) {                                                                              \
+                to[i] = (ctype)(-(unsigned_type)from[i]);                                                                                  \
+            }                                                                                                                              \
+            return;                                                                                                                        \
+        }                                                                                                                                  \
+        for (uint32_t i = 0; i < call->rows.count; i++) {                                                                                  \
+            uint32_t row = call->rows.rows[i];                                                                                             \
+            to[row] = (ctype)(-(unsigned_type)from[row]);                                                                                  \
+        }                                                                                                                                  \
     }
 NEGATE(int8, int8_t, uint32_t)
 NEGATE(int16, int16_t, uint32_t)
@@ -205,8 +205,8 @@ kernel_fn *arithmetic_kernel(enum arithmetic_operator operation, enum physical p
 kernel_fn *arithmetic_negate_kernel(enum physical physical)
 {
     static kernel_fn *const kernels[PHYSICAL_COUNT] = {
-        [PHYSICAL_INT8] = negate_int8,   [PHYSICAL_INT16] = negate_int16,   [PHYSICAL_INT32] = negate_int32,
-        [PHYSICAL_INT64] = negate_int64, [PHYSICAL_INT128] = negate_int128, [PHYSICAL_FLOAT] = negate_float,
+        [PHYSICAL_INT8] = negate_int8,     [PHYSICAL_INT16] = negate_int16,   [PHYSICAL_INT32] = negate_int32,
+        [PHYSICAL_INT64] = negate_int64,   [PHYSICAL_INT128] = negate_int128, [PHYSICAL_FLOAT] = negate_float,
         [PHYSICAL_DOUBLE] = negate_double,
     };
     return kernels[physical];

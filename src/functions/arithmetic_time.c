@@ -22,52 +22,52 @@ static int128_t ns_add_months(int128_t ns, int32_t months)
     return ns + (int128_t)(us_add_months(us, months) - us) * NS_PER_US;
 }
 
-#define L int32_t
-#define R int64_t
-#define O int32_t
-#define NAME date_add_us
+#define L           int32_t
+#define R           int64_t
+#define O           int32_t
+#define NAME        date_add_us
 #define VALUE(a, b) ((uint32_t)(a) + (uint32_t)floor_divide(b, US_PER_DAY))
 #include "functions/binary.inc"
-#define L int32_t
-#define R int32_t
-#define O int32_t
-#define NAME date_add_month
+#define L           int32_t
+#define R           int32_t
+#define O           int32_t
+#define NAME        date_add_month
 #define VALUE(a, b) date_add_months(a, b)
 #include "functions/binary.inc"
-#define L int32_t
-#define R int64_t
-#define O int32_t
-#define NAME time_add_us
+#define L           int32_t
+#define R           int64_t
+#define O           int32_t
+#define NAME        time_add_us
 #define VALUE(a, b) floor_modulo((a) + floor_divide(b, US_PER_MS), MS_PER_DAY)
 #include "functions/binary.inc"
-#define L int64_t
-#define R int32_t
-#define O int64_t
-#define NAME timestamp_add_month
+#define L           int64_t
+#define R           int32_t
+#define O           int64_t
+#define NAME        timestamp_add_month
 #define VALUE(a, b) us_add_months(a, b)
 #include "functions/binary.inc"
-#define L int128_t
-#define R int64_t
-#define O int128_t
-#define NAME nanoseconds_add_us
-#define VALUE(a, b) ((a) + (int128_t)(b) * NS_PER_US)
+#define L           int128_t
+#define R           int64_t
+#define O           int128_t
+#define NAME        nanoseconds_add_us
+#define VALUE(a, b) ((a) + (int128_t)(b)*NS_PER_US)
 #include "functions/binary.inc"
-#define L int128_t
-#define R int32_t
-#define O int128_t
-#define NAME nanoseconds_add_month
+#define L           int128_t
+#define R           int32_t
+#define O           int128_t
+#define NAME        nanoseconds_add_month
 #define VALUE(a, b) ns_add_months(a, b)
 #include "functions/binary.inc"
-#define L int32_t
-#define R int64_t
-#define O int32_t
-#define NAME months_multiply
+#define L           int32_t
+#define R           int64_t
+#define O           int32_t
+#define NAME        months_multiply
 #define VALUE(a, b) ((uint64_t)(a) * (uint64_t)(b))
 #include "functions/binary.inc"
-#define L int64_t
-#define R int64_t
-#define O int64_t
-#define NAME us_multiply
+#define L           int64_t
+#define R           int64_t
+#define O           int64_t
+#define NAME        us_multiply
 #define VALUE(a, b) ((uint64_t)(a) * (uint64_t)(b))
 #include "functions/binary.inc"
 
@@ -229,7 +229,8 @@ static enum status bind_datetime_minus(struct function_binding *binding, struct 
 }
 
 static const struct function functions[] = {
-    {"DATETIME_MINUS", "time", "(time - time) unit", "The interval between two dates or timestamps: complete months for YEAR and MONTH, else exact.",
+    {"DATETIME_MINUS", "time", "(time - time) unit",
+     "The interval between two dates or timestamps: complete months for YEAR and MONTH, else exact.",
      "(DATE '2020-02-01' - DATE '2020-01-01') DAY = INTERVAL '31' DAY", 3, 3, bind_datetime_minus},
 };
 const struct function_table arithmetic_time_functions = {functions, ARRAY_LENGTH(functions)};

@@ -54,8 +54,9 @@ static void fill_rows(struct kernel_call *call, fill_row *fill)
 }
 
 /* The elements of the result so far are those to compare with: distinct results build up. */
-static bool append_distinct(struct kernel_call *call, struct elements from, uint32_t start, bool (*keeps)(struct kernel_call *call,
-                            uint32_t row, const struct elements *from, uint32_t index), uint32_t row)
+static bool append_distinct(struct kernel_call *call, struct elements from, uint32_t start,
+                            bool (*keeps)(struct kernel_call *call, uint32_t row, const struct elements *from, uint32_t index),
+                            uint32_t row)
 {
     struct vector *result = &call->result->children[0];
     for (uint32_t i = 0; i < from.count; i++) {
@@ -194,7 +195,8 @@ static bool fill_sort(struct kernel_call *call, uint32_t row)
     struct sort_order order = {elements.vector, !ascending, nulls_first};
     uint32_t *positions = malloc((elements.count + 1) * sizeof *positions);
     if (positions == NULL) {
-        (void)!error_set(kernel_error(call), ERROR_BUDGET_SPENT, "the system has no memory to sort an array of %u elements", elements.count);
+        (void)!error_set(kernel_error(call), ERROR_BUDGET_SPENT, "the system has no memory to sort an array of %u elements",
+                         elements.count);
         return false;
     }
     for (uint32_t i = 0; i < elements.count; i++) {
@@ -209,10 +211,10 @@ static bool fill_sort(struct kernel_call *call, uint32_t row)
     return done;
 }
 
-#define RUN(name)                                   \
-    static void run_##name(struct kernel_call *call) \
-    {                                               \
-        fill_rows(call, fill_##name);               \
+#define RUN(name)                                                                                                                          \
+    static void run_##name(struct kernel_call *call)                                                                                       \
+    {                                                                                                                                      \
+        fill_rows(call, fill_##name);                                                                                                      \
     }
 RUN(distinct)
 RUN(union)
@@ -369,10 +371,10 @@ static enum status bind_of_arrays(struct function_binding *binding, kernel_fn *r
     return STATUS_OK;
 }
 
-#define BIND(name, shape)                                                               \
-    static enum status bind_##name(struct function_binding *binding, struct error *err) \
-    {                                                                                   \
-        return bind_##shape(binding, run_##name, err);                                  \
+#define BIND(name, shape)                                                                                                                  \
+    static enum status bind_##name(struct function_binding *binding, struct error *err)                                                    \
+    {                                                                                                                                      \
+        return bind_##shape(binding, run_##name, err);                                                                                     \
     }
 BIND(append, with_element)
 BIND(prepend, with_element)
@@ -480,22 +482,26 @@ static const struct function functions[] = {
     {"ARRAY_INTERSECT", "collection", "ARRAY_INTERSECT(array, other)", "The distinct elements that both arrays have.",
      "ARRAY_INTERSECT(ARRAY[1, 2], ARRAY[2]) = ARRAY[2]", 2, 2, bind_intersect},
     {"ARRAY_JOIN", "collection", "ARRAY_JOIN(array, delimiter)\nARRAY_JOIN(array, delimiter, null_replacement)",
-     "The texts with the delimiter between them; NULLs are left out or replaced.", "ARRAY_JOIN(ARRAY['a', 'b'], '-') = 'a-b'", 2, 3, bind_join},
-    {"ARRAY_MAX", "collection", "ARRAY_MAX(array)", "The largest element that is not NULL.", "ARRAY_MAX(ARRAY[1, 3, 2]) = 3", 1, 1, bind_max},
-    {"ARRAY_MIN", "collection", "ARRAY_MIN(array)", "The smallest element that is not NULL.", "ARRAY_MIN(ARRAY[3, 1, 2]) = 1", 1, 1, bind_min},
+     "The texts with the delimiter between them; NULLs are left out or replaced.", "ARRAY_JOIN(ARRAY['a', 'b'], '-') = 'a-b'", 2, 3,
+     bind_join},
+    {"ARRAY_MAX", "collection", "ARRAY_MAX(array)", "The largest element that is not NULL.", "ARRAY_MAX(ARRAY[1, 3, 2]) = 3", 1, 1,
+     bind_max},
+    {"ARRAY_MIN", "collection", "ARRAY_MIN(array)", "The smallest element that is not NULL.", "ARRAY_MIN(ARRAY[3, 1, 2]) = 1", 1, 1,
+     bind_min},
     {"ARRAY_POSITION", "collection", "ARRAY_POSITION(array, element)", "Where the element first stands, from 1; 0 if it does not.",
      "ARRAY_POSITION(ARRAY[5, 6], 6) = 2", 2, 2, bind_position},
     {"ARRAY_PREPEND", "collection", "ARRAY_PREPEND(array, element)", "The array with the element added before its first.",
      "ARRAY_PREPEND(ARRAY[1], 0) = ARRAY[0, 1]", 2, 2, bind_prepend},
     {"ARRAY_REMOVE", "collection", "ARRAY_REMOVE(array, element)", "The array without elements equal to the given one.",
      "ARRAY_REMOVE(ARRAY[1, 2, 1], 1) = ARRAY[2]", 2, 2, bind_remove},
-    {"ARRAY_REVERSE", "collection", "ARRAY_REVERSE(array)", "The elements in the opposite order.", "ARRAY_REVERSE(ARRAY[1, 2]) = ARRAY[2, 1]", 1, 1,
-     bind_reverse},
+    {"ARRAY_REVERSE", "collection", "ARRAY_REVERSE(array)", "The elements in the opposite order.",
+     "ARRAY_REVERSE(ARRAY[1, 2]) = ARRAY[2, 1]", 1, 1, bind_reverse},
     {"ARRAY_SLICE", "collection", "ARRAY_SLICE(array, start)\nARRAY_SLICE(array, start, end)",
      "The elements from start to end, both included, counted from 1 or, when negative, from the end.",
      "ARRAY_SLICE(ARRAY[1, 2, 3], 2) = ARRAY[2, 3]", 2, 3, bind_slice},
     {"ARRAY_SORT", "collection", "ARRAY_SORT(array)\nARRAY_SORT(array, ascending)\nARRAY_SORT(array, ascending, nulls_first)",
-     "The elements in order; NULLs come first when ascending, else last, unless said.", "ARRAY_SORT(ARRAY[2, 1]) = ARRAY[1, 2]", 1, 3, bind_sort},
+     "The elements in order; NULLs come first when ascending, else last, unless said.", "ARRAY_SORT(ARRAY[2, 1]) = ARRAY[1, 2]", 1, 3,
+     bind_sort},
     {"ARRAY_UNION", "collection", "ARRAY_UNION(array, other)", "The distinct elements of both arrays.",
      "ARRAY_UNION(ARRAY[1], ARRAY[1, 2]) = ARRAY[1, 2]", 2, 2, bind_union},
 };

@@ -131,7 +131,8 @@ static bool url_decode(struct text text, struct text_builder *out)
     for (size_t i = 0; i < text.length && fine; i++) {
         char c = text.bytes[i];
         if (c == '%') {
-            int high = i + 2 < text.length ? hex_digit(text.bytes[i + 1]) : -1, low = i + 2 < text.length ? hex_digit(text.bytes[i + 2]) : -1;
+            int high = i + 2 < text.length ? hex_digit(text.bytes[i + 1]) : -1,
+                low = i + 2 < text.length ? hex_digit(text.bytes[i + 2]) : -1;
             fine = high >= 0 && low >= 0;
             c = (char)(high * 16 + low);
             i += 2;
@@ -156,9 +157,12 @@ struct code_entry {
     bool nullable;
 };
 static const struct code_entry entries[] = {
-    {"TO_BASE64", to_base64, "b", &type_string, false},  {"FROM_BASE64", from_base64, "b", &type_string, false},
-    {"HEX", hex, "b", &type_string, false},              {"UNHEX", unhex, "t", &type_bytes, true},
-    {"URL_ENCODE", url_encode, "t", &type_string, true}, {"URL_DECODE", url_decode, "t", &type_string, true},
+    {"TO_BASE64", to_base64, "b", &type_string, false},
+    {"FROM_BASE64", from_base64, "b", &type_string, false},
+    {"HEX", hex, "b", &type_string, false},
+    {"UNHEX", unhex, "t", &type_bytes, true},
+    {"URL_ENCODE", url_encode, "t", &type_string, true},
+    {"URL_DECODE", url_decode, "t", &type_string, true},
 };
 
 static enum status bind_code(struct function_binding *binding, struct error *err)
@@ -310,7 +314,8 @@ static void run_charset(struct kernel_call *call, bool encode)
         }
         if (charset == CHARSET_NONE) {
             kernel_fail(call, row, ERROR_INVALID_ARGUMENT,
-                        "'%.*s' is no character set: use UTF-8, UTF-16, UTF-16BE, UTF-16LE, ISO-8859-1 or US-ASCII", (int)name.length, name.bytes);
+                        "'%.*s' is no character set: use UTF-8, UTF-16, UTF-16BE, UTF-16LE, ISO-8859-1 or US-ASCII", (int)name.length,
+                        name.bytes);
             continue;
         }
         if (encode && charset == CHARSET_UTF8) {
@@ -409,7 +414,8 @@ static void run_sha2(struct kernel_call *call)
     {
         enum digest kind;
         if (!sha2_kind(integer_arg(call, 1, row), &kind)) {
-            kernel_fail(call, row, ERROR_INVALID_ARGUMENT, "SHA2 gives 224, 256, 384 or 512 bits, not %lld", (long long)integer_arg(call, 1, row));
+            kernel_fail(call, row, ERROR_INVALID_ARGUMENT, "SHA2 gives 224, 256, 384 or 512 bits, not %lld",
+                        (long long)integer_arg(call, 1, row));
         } else if (!put_digest(call, row, kind)) {
             return;
         }
@@ -458,19 +464,24 @@ static enum status bind_uuid(struct function_binding *binding, struct error *err
 }
 
 static const struct function functions[] = {
-    {"TO_BASE64", "codec", "TO_BASE64(value)", "The bytes of a text or binary value in Base64.", "TO_BASE64('a') = 'YQ=='", 1, 1, bind_code},
+    {"TO_BASE64", "codec", "TO_BASE64(value)", "The bytes of a text or binary value in Base64.", "TO_BASE64('a') = 'YQ=='", 1, 1,
+     bind_code},
     {"FROM_BASE64", "codec", "FROM_BASE64(string)", "The text whose UTF-8 bytes are given in Base64; NULL when it is none.",
      "FROM_BASE64('YQ==') = 'a'", 1, 1, bind_code},
-    {"HEX", "codec", "HEX(integer)\nHEX(value)", "A number or the bytes of a text in hexadecimal digits.", "HEX(255) = 'FF'", 1, 1, bind_hex},
-    {"UNHEX", "codec", "UNHEX(string)", "The bytes of hexadecimal digits; NULL when there are other characters.", "UNHEX('0f') = X'0F'", 1, 1,
-     bind_code},
-    {"BIN", "codec", "BIN(integer)", "A number in binary digits; a negative one as 64-bit two's complement.", "BIN(4) = '100'", 1, 1, bind_bin},
+    {"HEX", "codec", "HEX(integer)\nHEX(value)", "A number or the bytes of a text in hexadecimal digits.", "HEX(255) = 'FF'", 1, 1,
+     bind_hex},
+    {"UNHEX", "codec", "UNHEX(string)", "The bytes of hexadecimal digits; NULL when there are other characters.", "UNHEX('0f') = X'0F'", 1,
+     1, bind_code},
+    {"BIN", "codec", "BIN(integer)", "A number in binary digits; a negative one as 64-bit two's complement.", "BIN(4) = '100'", 1, 1,
+     bind_bin},
     {"URL_ENCODE", "codec", "URL_ENCODE(string)", "The text as a part of a URL's query (application/x-www-form-urlencoded).",
      "URL_ENCODE('a b') = 'a+b'", 1, 1, bind_code},
     {"URL_DECODE", "codec", "URL_DECODE(string)", "The text that a part of a URL's query stands for; NULL when it is malformed.",
      "URL_DECODE('a+b') = 'a b'", 1, 1, bind_code},
-    {"ENCODE", "codec", "ENCODE(string, charset)", "The bytes of a text in a character set.", "ENCODE('a', 'UTF-16BE') = X'0061'", 2, 2, bind_encode},
-    {"DECODE", "codec", "DECODE(bytes, charset)", "The text of bytes in a character set.", "DECODE(X'61', 'UTF-8') = 'a'", 2, 2, bind_decode},
+    {"ENCODE", "codec", "ENCODE(string, charset)", "The bytes of a text in a character set.", "ENCODE('a', 'UTF-16BE') = X'0061'", 2, 2,
+     bind_encode},
+    {"DECODE", "codec", "DECODE(bytes, charset)", "The text of bytes in a character set.", "DECODE(X'61', 'UTF-8') = 'a'", 2, 2,
+     bind_decode},
     {"MD5", "hash", "MD5(value)", "The MD5 digest in 32 hexadecimal digits.", NULL, 1, 1, bind_digest},
     {"SHA1", "hash", "SHA1(value)", "The SHA-1 digest in 40 hexadecimal digits.", NULL, 1, 1, bind_digest},
     {"SHA224", "hash", "SHA224(value)", "The SHA-224 digest in 56 hexadecimal digits.", NULL, 1, 1, bind_digest},

@@ -16,8 +16,8 @@ static enum status comparison_refuse(const struct function_binding *binding, str
     for (uint32_t i = 0; i < 2; i++) {
         type_print(binding->args[i]->type, &types[i]);
     }
-    enum status status = error_set(err, ERROR_TYPE_MISMATCH, "%s cannot compare %.300s with %.300s", binding->function->name, types[0].bytes,
-                                   types[1].bytes);
+    enum status status = error_set(err, ERROR_TYPE_MISMATCH, "%s cannot compare %.300s with %.300s", binding->function->name,
+                                   types[0].bytes, types[1].bytes);
     text_builder_close(&types[0]);
     text_builder_close(&types[1]);
     return status;
@@ -188,20 +188,20 @@ static enum status bind_comparison(struct function_binding *binding, enum compar
         return function_refuse(binding, err);
     }
     if (comparison == NULL) {
-        binding->kernel = (struct kernel){
-            .run = run_equal_nested, .traits = FUNCTION_STRICT, .data = &negations[operation == COMPARISON_NOT_EQUAL]};
+        binding->kernel =
+            (struct kernel){.run = run_equal_nested, .traits = FUNCTION_STRICT, .data = &negations[operation == COMPARISON_NOT_EQUAL]};
         return STATUS_OK;
     }
     uint32_t total = physical == PHYSICAL_STRING ? 0 : FUNCTION_TOTAL;
-    binding->kernel = (struct kernel){.run = comparison->run, .select = comparison->select,
-                                      .traits = FUNCTION_STRICT | FUNCTION_CONSTANT_ARGS | total};
+    binding->kernel =
+        (struct kernel){.run = comparison->run, .select = comparison->select, .traits = FUNCTION_STRICT | FUNCTION_CONSTANT_ARGS | total};
     return STATUS_OK;
 }
 
-#define BIND(name, operation)                                                           \
-    static enum status bind_##name(struct function_binding *binding, struct error *err) \
-    {                                                                                   \
-        return bind_comparison(binding, operation, err);                                \
+#define BIND(name, operation)                                                                                                              \
+    static enum status bind_##name(struct function_binding *binding, struct error *err)                                                    \
+    {                                                                                                                                      \
+        return bind_comparison(binding, operation, err);                                                                                   \
     }
 BIND(equal, COMPARISON_EQUAL)
 BIND(not_equal, COMPARISON_NOT_EQUAL)
@@ -262,8 +262,8 @@ static enum status bind_not_distinct(struct function_binding *binding, struct er
 }
 
 static const struct function functions[] = {
-    {"=", "comparison", "value = value", "TRUE if both are equal; NULL if one is NULL. NaN equals NaN, 0.0 equals -0.0.", "(1 = 1.0) = TRUE",
-     2, 2, bind_equal},
+    {"=", "comparison", "value = value", "TRUE if both are equal; NULL if one is NULL. NaN equals NaN, 0.0 equals -0.0.",
+     "(1 = 1.0) = TRUE", 2, 2, bind_equal},
     {"<>", "comparison", "value <> value", "TRUE if both differ; NULL if one is NULL.", "(1 <> 2) = TRUE", 2, 2, bind_not_equal},
     {"<", "comparison", "value < value", "TRUE if the left is smaller; NULL if one is NULL. FALSE with a NaN. Strings by code point.",
      "('a' < 'b') = TRUE", 2, 2, bind_less},
@@ -271,8 +271,8 @@ static const struct function functions[] = {
      2, bind_less_or_equal},
     {">", "comparison", "value > value", "TRUE if the left is larger; NULL if one is NULL. FALSE with a NaN.", "(2 > 1) = TRUE", 2, 2,
      bind_greater},
-    {">=", "comparison", "value >= value", "TRUE if the left is not smaller; NULL if one is NULL. FALSE with a NaN.", "(1 >= 1) = TRUE",
-     2, 2, bind_greater_or_equal},
+    {">=", "comparison", "value >= value", "TRUE if the left is not smaller; NULL if one is NULL. FALSE with a NaN.", "(1 >= 1) = TRUE", 2,
+     2, bind_greater_or_equal},
     {"IS DISTINCT FROM", "comparison", "value IS DISTINCT FROM value", "As <>, but NULL is a value like others; never NULL.",
      "1 IS DISTINCT FROM 2", 2, 2, bind_distinct},
     {"IS NOT DISTINCT FROM", "comparison", "value IS NOT DISTINCT FROM value", "As =, but NULL equals NULL; never NULL.",

@@ -1,58 +1,58 @@
 /* Comparisons of every scalar kind: loops made from compare.inc, and the table that finds them. */
 #include "functions/comparison.h"
 
-#define T uint8_t
-#define KIND(verb) bool_##verb
-#define EQUAL(a, b) ((a) == (b))
-#define LESS(a, b) ((a) < (b))
+#define T                   uint8_t
+#define KIND(verb)          bool_##verb
+#define EQUAL(a, b)         ((a) == (b))
+#define LESS(a, b)          ((a) < (b))
 #define LESS_OR_EQUAL(a, b) ((a) <= (b))
 #include "functions/compare_type.inc"
-#define T int8_t
-#define KIND(verb) int8_##verb
-#define EQUAL(a, b) ((a) == (b))
-#define LESS(a, b) ((a) < (b))
+#define T                   int8_t
+#define KIND(verb)          int8_##verb
+#define EQUAL(a, b)         ((a) == (b))
+#define LESS(a, b)          ((a) < (b))
 #define LESS_OR_EQUAL(a, b) ((a) <= (b))
 #include "functions/compare_type.inc"
-#define T int16_t
-#define KIND(verb) int16_##verb
-#define EQUAL(a, b) ((a) == (b))
-#define LESS(a, b) ((a) < (b))
+#define T                   int16_t
+#define KIND(verb)          int16_##verb
+#define EQUAL(a, b)         ((a) == (b))
+#define LESS(a, b)          ((a) < (b))
 #define LESS_OR_EQUAL(a, b) ((a) <= (b))
 #include "functions/compare_type.inc"
-#define T int32_t
-#define KIND(verb) int32_##verb
-#define EQUAL(a, b) ((a) == (b))
-#define LESS(a, b) ((a) < (b))
+#define T                   int32_t
+#define KIND(verb)          int32_##verb
+#define EQUAL(a, b)         ((a) == (b))
+#define LESS(a, b)          ((a) < (b))
 #define LESS_OR_EQUAL(a, b) ((a) <= (b))
 #include "functions/compare_type.inc"
-#define T int64_t
-#define KIND(verb) int64_##verb
-#define EQUAL(a, b) ((a) == (b))
-#define LESS(a, b) ((a) < (b))
+#define T                   int64_t
+#define KIND(verb)          int64_##verb
+#define EQUAL(a, b)         ((a) == (b))
+#define LESS(a, b)          ((a) < (b))
 #define LESS_OR_EQUAL(a, b) ((a) <= (b))
 #include "functions/compare_type.inc"
-#define T int128_t
-#define KIND(verb) int128_##verb
-#define EQUAL(a, b) ((a) == (b))
-#define LESS(a, b) ((a) < (b))
+#define T                   int128_t
+#define KIND(verb)          int128_##verb
+#define EQUAL(a, b)         ((a) == (b))
+#define LESS(a, b)          ((a) < (b))
 #define LESS_OR_EQUAL(a, b) ((a) <= (b))
 #include "functions/compare_type.inc"
-#define T float
-#define KIND(verb) float_##verb
-#define EQUAL(a, b) (((a) == (b)) | (((a) != (a)) & ((b) != (b))))
-#define LESS(a, b) ((a) < (b))
+#define T                   float
+#define KIND(verb)          float_##verb
+#define EQUAL(a, b)         (((a) == (b)) | (((a) != (a)) & ((b) != (b))))
+#define LESS(a, b)          ((a) < (b))
 #define LESS_OR_EQUAL(a, b) ((a) <= (b))
 #include "functions/compare_type.inc"
-#define T double
-#define KIND(verb) double_##verb
-#define EQUAL(a, b) (((a) == (b)) | (((a) != (a)) & ((b) != (b))))
-#define LESS(a, b) ((a) < (b))
+#define T                   double
+#define KIND(verb)          double_##verb
+#define EQUAL(a, b)         (((a) == (b)) | (((a) != (a)) & ((b) != (b))))
+#define LESS(a, b)          ((a) < (b))
 #define LESS_OR_EQUAL(a, b) ((a) <= (b))
 #include "functions/compare_type.inc"
-#define T struct string_view
-#define KIND(verb) string_##verb
-#define EQUAL(a, b) string_view_equal(&(a), &(b))
-#define LESS(a, b) (string_view_compare(&(a), &(b)) < 0)
+#define T                   struct string_view
+#define KIND(verb)          string_##verb
+#define EQUAL(a, b)         string_view_equal(&(a), &(b))
+#define LESS(a, b)          (string_view_compare(&(a), &(b)) < 0)
 #define LESS_OR_EQUAL(a, b) (string_view_compare(&(a), &(b)) <= 0)
 #include "functions/compare_type.inc"
 

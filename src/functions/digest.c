@@ -157,7 +157,8 @@ static void sha256_block(union words *state, const uint8_t *block)
             continue;
         }
         uint32_t x = words[i - 15], y = words[i - 2];
-        words[i] = words[i - 16] + words[i - 7] + (rotate32(x, 25) ^ rotate32(x, 14) ^ x >> 3) + (rotate32(y, 15) ^ rotate32(y, 13) ^ y >> 10);
+        words[i] =
+            words[i - 16] + words[i - 7] + (rotate32(x, 25) ^ rotate32(x, 14) ^ x >> 3) + (rotate32(y, 15) ^ rotate32(y, 13) ^ y >> 10);
     }
     for (uint32_t i = 0; i < 64; i++) {
         uint32_t one = v[7] + (rotate32(v[4], 26) ^ rotate32(v[4], 21) ^ rotate32(v[4], 7)) + ((v[4] & v[5]) ^ (~v[4] & v[6])) +
@@ -206,8 +207,8 @@ struct digest_type {
     bool big_endian;
 };
 static const struct digest_type types[DIGEST_COUNT] = {
-    [DIGEST_MD5] = {md5_block, 64, 4, 16, false},      [DIGEST_SHA1] = {sha1_block, 64, 4, 20, true},
-    [DIGEST_SHA224] = {sha256_block, 64, 4, 28, true}, [DIGEST_SHA256] = {sha256_block, 64, 4, 32, true},
+    [DIGEST_MD5] = {md5_block, 64, 4, 16, false},       [DIGEST_SHA1] = {sha1_block, 64, 4, 20, true},
+    [DIGEST_SHA224] = {sha256_block, 64, 4, 28, true},  [DIGEST_SHA256] = {sha256_block, 64, 4, 32, true},
     [DIGEST_SHA384] = {sha512_block, 128, 8, 48, true}, [DIGEST_SHA512] = {sha512_block, 128, 8, 64, true},
 };
 

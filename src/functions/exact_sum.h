@@ -1,8 +1,8 @@
 /* functions/exact_sum.h: sums of doubles that do not depend on the order.
  *
  * For         SUM, AVG, VAR_*, STDDEV_* of FLOAT and DOUBLE.
- * Shape       A sum as an unevaluated pair high + low (about 106 bits). Infinities and NaNs are counted beside it, so that they can be withdrawn.
- * Invariants  What was added and withdrawn leaves the sum as if it had never been there, as far as 106 bits reach.
+ * Shape       A sum as an unevaluated pair high + low (about 106 bits). Infinities and NaNs are counted beside it, so that they can be
+ * withdrawn. Invariants  What was added and withdrawn leaves the sum as if it had never been there, as far as 106 bits reach.
  */
 #ifndef SPATE_FUNCTIONS_EXACT_SUM_H
 #define SPATE_FUNCTIONS_EXACT_SUM_H
@@ -15,7 +15,7 @@ struct pair {
 };
 struct exact_sum {
     struct pair sum;
-    int64_t count; /* values, special ones too */
+    int64_t count;                             /* values, special ones too */
     int32_t nans, positive, negative, padding; /* special values */
 };
 
@@ -75,7 +75,9 @@ static inline void exact_sum_add(struct exact_sum *sum, double value, int64_t we
 }
 static inline void exact_sum_merge(struct exact_sum *into, const struct exact_sum *from, int64_t weight)
 {
-    struct pair scaled = weight == 1 ? from->sum : weight == -1 ? pair_negate(from->sum) : pair_multiply(from->sum, (struct pair){(double)weight, 0});
+    struct pair scaled = weight == 1    ? from->sum
+                         : weight == -1 ? pair_negate(from->sum)
+                                        : pair_multiply(from->sum, (struct pair){(double)weight, 0});
     into->sum = pair_add(into->sum, scaled);
     into->count += from->count * weight;
     into->nans += from->nans * (int32_t)weight;

@@ -104,8 +104,13 @@ const struct expression *expression_cast(struct arena *arena, const struct expre
     if (result == NULL || args == NULL) {
         return NULL;
     }
-    return expression_allocate(arena, (struct expression){.kind = EXPRESSION_CAST, .type = result, .args = args, .arg_count = 1,
-                                                          .try_cast = try_cast, .line = value->line, .column = value->column});
+    return expression_allocate(arena, (struct expression){.kind = EXPRESSION_CAST,
+                                                          .type = result,
+                                                          .args = args,
+                                                          .arg_count = 1,
+                                                          .try_cast = try_cast,
+                                                          .line = value->line,
+                                                          .column = value->column});
 }
 
 const struct expression *expression_and(struct arena *arena, const struct expression *left, const struct expression *right)

@@ -25,15 +25,15 @@ static void round_decimal(struct kernel_call *call, bool up)
     }
 }
 
-#define ROUND_FLOATS(name, type, function)                                          \
-    static void name(struct kernel_call *call)                                      \
-    {                                                                               \
-        const type *values = call->args[0]->values;                                 \
-        type *out = call->result->values;                                           \
-        TIME_EACH_ROW(call, row)                                                    \
-        {                                                                           \
-            out[row] = function(values[row]);                                       \
-        }                                                                           \
+#define ROUND_FLOATS(name, type, function)                                                                                                 \
+    static void name(struct kernel_call *call)                                                                                             \
+    {                                                                                                                                      \
+        const type *values = call->args[0]->values;                                                                                        \
+        type *out = call->result->values;                                                                                                  \
+        TIME_EACH_ROW(call, row)                                                                                                           \
+        {                                                                                                                                  \
+            out[row] = function(values[row]);                                                                                              \
+        }                                                                                                                                  \
     }
 ROUND_FLOATS(floor_double, double, floor)
 ROUND_FLOATS(ceil_double, double, ceil)

@@ -103,8 +103,7 @@ static enum status function_bind(struct function_binding *binding, struct error 
 }
 
 enum status function_call(struct arena *arena, const struct evaluation *evaluation, const struct function *function,
-                          const struct expression *const *args, uint32_t arg_count, const struct expression **result,
-                          struct error *err)
+                          const struct expression *const *args, uint32_t arg_count, const struct expression **result, struct error *err)
 {
     const struct expression **copy;
     TRY_ALLOC(copy, arena_alloc(arena, (arg_count + 1) * sizeof *copy), err);
@@ -122,8 +121,12 @@ enum status function_call(struct arena *arena, const struct evaluation *evaluati
     struct kernel *kernel;
     TRY_ALLOC(kernel, arena_copy(arena, &binding.kernel, sizeof binding.kernel), err);
     TRY_ALLOC(call, arena_alloc(arena, sizeof *call), err);
-    *call = (struct expression){.kind = EXPRESSION_CALL, .type = binding.result, .args = binding.args, .arg_count = binding.arg_count,
-                                .function = function, .kernel = kernel};
+    *call = (struct expression){.kind = EXPRESSION_CALL,
+                                .type = binding.result,
+                                .args = binding.args,
+                                .arg_count = binding.arg_count,
+                                .function = function,
+                                .kernel = kernel};
     *result = call;
     return STATUS_OK;
 }

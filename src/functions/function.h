@@ -20,12 +20,12 @@
 #include "functions/expression.h"
 
 enum function_traits {
-    FUNCTION_STRICT = 1,    /* NULL if any argument is; the kernel sees only rows without NULLs (unless TOTAL) */
-    FUNCTION_TOTAL = 2,     /* cannot fail and harmless on unset values: may be run over rows that are NULL or not selected */
-    FUNCTION_CAN_FAIL = 4,  /* may call kernel_fail */
-    FUNCTION_DYNAMIC = 8,   /* constant within a tick only: not folded when planned */
-    FUNCTION_VOLATILE = 16, /* another value each time: not folded, not shared, not moved */
-    FUNCTION_NULLABLE = 32, /* STRICT, but may also give NULL for arguments that are not (result vector has a validity bitmap) */
+    FUNCTION_STRICT = 1,         /* NULL if any argument is; the kernel sees only rows without NULLs (unless TOTAL) */
+    FUNCTION_TOTAL = 2,          /* cannot fail and harmless on unset values: may be run over rows that are NULL or not selected */
+    FUNCTION_CAN_FAIL = 4,       /* may call kernel_fail */
+    FUNCTION_DYNAMIC = 8,        /* constant within a tick only: not folded when planned */
+    FUNCTION_VOLATILE = 16,      /* another value each time: not folded, not shared, not moved */
+    FUNCTION_NULLABLE = 32,      /* STRICT, but may also give NULL for arguments that are not (result vector has a validity bitmap) */
     FUNCTION_CONSTANT_ARGS = 64, /* takes constant arguments as vectors of one row (see constant_args), not as full columns */
 };
 
@@ -33,12 +33,12 @@ struct kernel_call {
     const struct vector *const *args;
     uint32_t arg_count;
     uint64_t constant_args; /* bit i: args[i] has one row, for all; only with FUNCTION_CONSTANT_ARGS, never all of them */
-    struct selection rows; /* compute these; rows.rows == NULL: 0..rows.count-1 */
+    struct selection rows;  /* compute these; rows.rows == NULL: 0..rows.count-1 */
     struct vector *result;
-    const void *data;      /* what bind left */
-    void **scratch;        /* per program and call; starts NULL; freed with kernel->free_scratch */
+    const void *data; /* what bind left */
+    void **scratch;   /* per program and call; starts NULL; freed with kernel->free_scratch */
     const struct evaluation *evaluation;
-    struct string_heap *heap; /* for strings of the result */
+    struct string_heap *heap;  /* for strings of the result */
     const int64_t *watermarks; /* by row, NULL: none (CURRENT_WATERMARK) */
     void *failures;            /* used by kernel_fail and kernel_error */
 };
@@ -78,21 +78,20 @@ struct function_binding {
 };
 
 struct function {
-    const char *name;     /* upper case, as written in SQL */
-    const char *category; /* "string", "time", ... */
-    const char *syntax;   /* "SPLIT_INDEX(string, delimiter, index)"; several forms separated by '\n' */
-    const char *summary;  /* one or two sentences */
-    const char *example;  /* "SPLIT_INDEX('a,b', ',', 1) = 'b'", or NULL */
+    const char *name;            /* upper case, as written in SQL */
+    const char *category;        /* "string", "time", ... */
+    const char *syntax;          /* "SPLIT_INDEX(string, delimiter, index)"; several forms separated by '\n' */
+    const char *summary;         /* one or two sentences */
+    const char *example;         /* "SPLIT_INDEX('a,b', ',', 1) = 'b'", or NULL */
     uint32_t min_args, max_args; /* max_args UINT32_MAX: any number */
     enum status (*bind)(struct function_binding *binding, struct error *err);
 };
 
-const struct function *function_find(struct text name); /* letter case ignored; NULL: none */
+const struct function *function_find(struct text name);       /* letter case ignored; NULL: none */
 const struct function *const *function_list(uint32_t *count); /* sorted by name */
 /* Resolves a call: arity, bind. On success *result is a CALL (or what it was rewritten to), typed; nothing is folded. */
 enum status function_call(struct arena *arena, const struct evaluation *evaluation, const struct function *function,
-                          const struct expression *const *args, uint32_t arg_count, const struct expression **result,
-                          struct error *err);
+                          const struct expression *const *args, uint32_t arg_count, const struct expression **result, struct error *err);
 /* The same by name, for rules and the binder's operators. */
 enum status function_call_named(struct arena *arena, const struct evaluation *evaluation, const char *name,
                                 const struct expression *const *args, uint32_t arg_count, const struct expression **result,
@@ -105,7 +104,8 @@ enum status function_convert(struct function_binding *binding, uint32_t index, c
 /* Brings the arguments first, first+step, ... to their common type, which is returned; or refuses. */
 enum status function_coerce_common(struct function_binding *binding, uint32_t first, uint32_t step, const struct type **common,
                                    struct error *err);
-enum status function_refuse(const struct function_binding *binding, struct error *err); /* WRONG_ARGUMENTS with the types given and the syntax */
+enum status function_refuse(const struct function_binding *binding,
+                            struct error *err); /* WRONG_ARGUMENTS with the types given and the syntax */
 bool function_any_nullable(const struct function_binding *binding);
 /* Values of `from` are values of `to` as they lie in memory: nothing to cut, pad or convert. */
 bool type_fits_unchanged(const struct type *from, const struct type *to);

@@ -250,14 +250,14 @@ static enum status bind_raw(struct function_binding *binding, struct error *err)
 }
 
 static const struct function functions[] = {
-    {"JSON_OBJECT", "JSON", "JSON_OBJECT([[KEY] name VALUE value, ...] [{NULL | ABSENT} ON NULL])", "A JSON object, its members sorted by name.",
-     "JSON_OBJECT('a' VALUE 1) = '{\"a\":1}'", 0, UINT32_MAX, bind_object},
+    {"JSON_OBJECT", "JSON", "JSON_OBJECT([[KEY] name VALUE value, ...] [{NULL | ABSENT} ON NULL])",
+     "A JSON object, its members sorted by name.", "JSON_OBJECT('a' VALUE 1) = '{\"a\":1}'", 0, UINT32_MAX, bind_object},
     {"JSON_ARRAY", "JSON", "JSON_ARRAY([value, ...] [{NULL | ABSENT} ON NULL])", "A JSON array; NULLs are left out unless NULL ON NULL.",
      "JSON_ARRAY(1, 'a') = '[1,\"a\"]'", 0, UINT32_MAX, bind_array},
     {"JSON_STRING", "JSON", "JSON_STRING(value)", "Any value as JSON text.", "JSON_STRING(ARRAY[1, 2]) = '[1,2]'", 1, 1, bind_string},
     {"JSON_QUOTE", "JSON", "JSON_QUOTE(text)", "A text as a JSON string in ASCII.", "JSON_QUOTE('a') = '\"a\"'", 1, 1, bind_quote},
-    {"JSON_UNQUOTE", "JSON", "JSON_UNQUOTE(text)", "The text that a JSON string means; other texts stay as they are.", "JSON_UNQUOTE('\"a\"') = 'a'", 1, 1,
-     bind_unquote},
+    {"JSON_UNQUOTE", "JSON", "JSON_UNQUOTE(text)", "The text that a JSON string means; other texts stay as they are.",
+     "JSON_UNQUOTE('\"a\"') = 'a'", 1, 1, bind_unquote},
     {"JSON", "JSON", "JSON(text)", "A text that is JSON already, as a value in JSON_OBJECT or JSON_ARRAY.", NULL, 1, 1, bind_raw},
 };
 

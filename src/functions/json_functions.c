@@ -146,8 +146,8 @@ static void put_answer(struct kernel_call *call, uint32_t row, const struct beha
     switch (behaviour->answer) {
     case ANSWER_ERROR: {
         struct text text = vector_get_text(call->args[0], row);
-        kernel_fail(call, row, ERROR_INVALID_ARGUMENT, "the JSON text '%.*s' has %s at the path", (int)(text.length > 100 ? 100 : text.length),
-                    text.bytes, what);
+        kernel_fail(call, row, ERROR_INVALID_ARGUMENT, "the JSON text '%.*s' has %s at the path",
+                    (int)(text.length > 100 ? 100 : text.length), text.bytes, what);
         break;
     }
     case ANSWER_DEFAULT:
@@ -338,7 +338,8 @@ static void run_query(struct kernel_call *call)
         struct json_value copy, wrapped;
         if (found == JSON_FOUND && value->kind == JSON_NULL && data->wrapper == WRAPPER_NONE) {
             found = JSON_ABSENT;
-        } else if (found == JSON_FOUND && (data->wrapper == WRAPPER_ALWAYS || (data->wrapper == WRAPPER_CONDITIONAL && value->kind != JSON_ARRAY))) {
+        } else if (found == JSON_FOUND &&
+                   (data->wrapper == WRAPPER_ALWAYS || (data->wrapper == WRAPPER_CONDITIONAL && value->kind != JSON_ARRAY))) {
             copy = *value;
             copy.next = NULL;
             wrapped = (struct json_value){.kind = JSON_ARRAY, .count = 1, .first = &copy};
@@ -367,8 +368,15 @@ static const struct {
     const char *word;
     enum answer answer;
 } answers[] = {
-    {"NULL", ANSWER_NULL},   {"ERROR", ANSWER_ERROR}, {"DEFAULT", ANSWER_DEFAULT},  {"EMPTY", ANSWER_EMPTY_ARRAY}, {"EMPTY ARRAY", ANSWER_EMPTY_ARRAY},
-    {"TRUE", ANSWER_TRUE},   {"FALSE", ANSWER_FALSE}, {"UNKNOWN", ANSWER_NULL}, {"EMPTY OBJECT", ANSWER_EMPTY_OBJECT},
+    {"NULL", ANSWER_NULL},
+    {"ERROR", ANSWER_ERROR},
+    {"DEFAULT", ANSWER_DEFAULT},
+    {"EMPTY", ANSWER_EMPTY_ARRAY},
+    {"EMPTY ARRAY", ANSWER_EMPTY_ARRAY},
+    {"TRUE", ANSWER_TRUE},
+    {"FALSE", ANSWER_FALSE},
+    {"UNKNOWN", ANSWER_NULL},
+    {"EMPTY OBJECT", ANSWER_EMPTY_OBJECT},
 };
 
 static bool read_behaviour(struct text word, uint32_t arg, struct behaviour *behaviour)
@@ -434,11 +442,12 @@ static enum status bind_json(struct function_binding *binding, struct json_data 
 static void set_kernel(struct function_binding *binding, kernel_fn *run, const struct json_data *data)
 {
     bool fails = data->on_empty.answer == ANSWER_ERROR || data->on_error.answer == ANSWER_ERROR;
-    binding->kernel = (struct kernel){.run = run, .traits = FUNCTION_NULLABLE | (fails ? FUNCTION_CAN_FAIL : 0), .data = data,
-                                      .free_scratch = scratch_free};
+    binding->kernel = (struct kernel){
+        .run = run, .traits = FUNCTION_NULLABLE | (fails ? FUNCTION_CAN_FAIL : 0), .data = data, .free_scratch = scratch_free};
 }
 
-static enum status coerce_default(struct function_binding *binding, const struct behaviour *behaviour, const struct type *type, struct error *err)
+static enum status coerce_default(struct function_binding *binding, const struct behaviour *behaviour, const struct type *type,
+                                  struct error *err)
 {
     if (behaviour->answer != ANSWER_DEFAULT) {
         return STATUS_OK;
@@ -511,8 +520,9 @@ static void run_is_json(struct kernel_call *call)
             arena_reset(scratch->arena);
             value = json_parse(scratch->arena, vector_get_text(call->args[0], row));
         }
-        out[row] = value != NULL && (shape == SHAPE_ANY || (shape == SHAPE_SCALAR && json_is_scalar(value)) ||
-                                     (shape == SHAPE_ARRAY && value->kind == JSON_ARRAY) || (shape == SHAPE_OBJECT && value->kind == JSON_OBJECT));
+        out[row] =
+            value != NULL && (shape == SHAPE_ANY || (shape == SHAPE_SCALAR && json_is_scalar(value)) ||
+                              (shape == SHAPE_ARRAY && value->kind == JSON_ARRAY) || (shape == SHAPE_OBJECT && value->kind == JSON_OBJECT));
     }
 }
 
@@ -524,11 +534,11 @@ static enum status bind_is_json(struct function_binding *binding, const enum jso
     return STATUS_OK;
 }
 
-#define IS_JSON(name, shape_value)                                                          \
-    static enum status bind_is_##name(struct function_binding *binding, struct error *err)  \
-    {                                                                                       \
-        static const enum json_shape shape = shape_value;                                   \
-        return bind_is_json(binding, &shape, err);                                          \
+#define IS_JSON(name, shape_value)                                                                                                         \
+    static enum status bind_is_##name(struct function_binding *binding, struct error *err)                                                 \
+    {                                                                                                                                      \
+        static const enum json_shape shape = shape_value;                                                                                  \
+        return bind_is_json(binding, &shape, err);                                                                                         \
     }
 IS_JSON(any, SHAPE_ANY)
 IS_JSON(scalar, SHAPE_SCALAR)
@@ -537,17 +547,21 @@ IS_JSON(object, SHAPE_OBJECT)
 #undef IS_JSON
 
 static const struct function functions[] = {
-    {"JSON_VALUE", "JSON", "JSON_VALUE(text, path [RETURNING type] [{NULL | ERROR | DEFAULT value} ON EMPTY] [{NULL | ERROR | DEFAULT value} ON ERROR])",
+    {"JSON_VALUE", "JSON",
+     "JSON_VALUE(text, path [RETURNING type] [{NULL | ERROR | DEFAULT value} ON EMPTY] [{NULL | ERROR | DEFAULT value} ON ERROR])",
      "The scalar at a path, as STRING unless another type is named. A path without lax is strict: a missing key is an error.",
      "JSON_VALUE('{\"a\": 1}', '$.a') = '1'", 2, 14, bind_value},
-    {"JSON_QUERY", "JSON", "JSON_QUERY(text, path [RETURNING type] [{WITHOUT | WITH [CONDITIONAL | UNCONDITIONAL]} ARRAY WRAPPER] [{NULL | ERROR | EMPTY ARRAY | EMPTY OBJECT} ON {EMPTY | ERROR}])",
+    {"JSON_QUERY", "JSON",
+     "JSON_QUERY(text, path [RETURNING type] [{WITHOUT | WITH [CONDITIONAL | UNCONDITIONAL]} ARRAY WRAPPER] [{NULL | ERROR | EMPTY ARRAY | "
+     "EMPTY OBJECT} ON {EMPTY | ERROR}])",
      "The array or object at a path, as JSON text (or ARRAY<STRING>).", "JSON_QUERY('{\"a\": [1]}', '$.a') = '[1]'", 2, 14, bind_query},
-    {"JSON_EXISTS", "JSON", "JSON_EXISTS(text, path [{TRUE | FALSE | UNKNOWN | ERROR} ON ERROR])", "Whether a path leads to something other than null.",
-     "JSON_EXISTS('{\"a\": 1}', '$.a')", 2, 8, bind_exists},
+    {"JSON_EXISTS", "JSON", "JSON_EXISTS(text, path [{TRUE | FALSE | UNKNOWN | ERROR} ON ERROR])",
+     "Whether a path leads to something other than null.", "JSON_EXISTS('{\"a\": 1}', '$.a')", 2, 8, bind_exists},
     {"IS JSON VALUE", "JSON", "text IS [NOT] JSON [VALUE]", "Whether a text is JSON; FALSE for NULL.", "'[1]' IS JSON", 1, 1, bind_is_any},
     {"IS JSON SCALAR", "JSON", "text IS [NOT] JSON SCALAR", "Whether a text is a JSON scalar.", "'1' IS JSON SCALAR", 1, 1, bind_is_scalar},
     {"IS JSON ARRAY", "JSON", "text IS [NOT] JSON ARRAY", "Whether a text is a JSON array.", "'[1]' IS JSON ARRAY", 1, 1, bind_is_array},
-    {"IS JSON OBJECT", "JSON", "text IS [NOT] JSON OBJECT", "Whether a text is a JSON object.", "'{}' IS JSON OBJECT", 1, 1, bind_is_object},
+    {"IS JSON OBJECT", "JSON", "text IS [NOT] JSON OBJECT", "Whether a text is a JSON object.", "'{}' IS JSON OBJECT", 1, 1,
+     bind_is_object},
 };
 
 const struct function_table json_functions = {functions, ARRAY_LENGTH(functions)};

@@ -153,9 +153,10 @@ enum status json_path_compile(struct arena *arena, struct text text, const struc
         path->count++;
     }
     if (!good) {
-        return error_set(err, ERROR_INVALID_ARGUMENT,
-                         "'%.*s' is no JSON path that is supported; write [lax|strict] $ and then .name, ['name'], [index], [*], .* or ..name",
-                         (int)(text.length > 200 ? 200 : text.length), text.bytes);
+        return error_set(
+            err, ERROR_INVALID_ARGUMENT,
+            "'%.*s' is no JSON path that is supported; write [lax|strict] $ and then .name, ['name'], [index], [*], .* or ..name",
+            (int)(text.length > 200 ? 200 : text.length), text.bytes);
     }
     path->steps = steps;
     *result = path;

@@ -16,9 +16,9 @@ enum { JSON_DEPTH_MAX = 512 };
 enum json_kind { JSON_NULL, JSON_TRUE, JSON_FALSE, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 struct json_value {
     enum json_kind kind;
-    struct text text;  /* STRING, NUMBER */
-    struct text name;  /* of a member of an object */
-    uint32_t count;    /* children */
+    struct text text; /* STRING, NUMBER */
+    struct text name; /* of a member of an object */
+    uint32_t count;   /* children */
     struct json_value *first, *next;
 };
 /* NULL: the text is no JSON (or there is no memory). */
@@ -33,7 +33,7 @@ static inline bool json_is_scalar(const struct json_value *value)
 void json_write(const struct json_value *value, struct text_builder *out);
 /* The text of a scalar as SQL sees it: a string without quotes. */
 void json_write_scalar(const struct json_value *value, struct text_builder *out);
-void json_write_string(struct text text, struct text_builder *out);      /* quoted and escaped */
+void json_write_string(struct text text, struct text_builder *out);       /* quoted and escaped */
 void json_write_ascii_string(struct text text, struct text_builder *out); /* others as \uXXXX */
 /* A number's text by the rule of Java's BigDecimal.toString. */
 void json_write_number(struct text text, struct text_builder *out);

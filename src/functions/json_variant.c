@@ -71,8 +71,8 @@ static enum status bind_parse_as(struct function_binding *binding, const bool *l
     TRY(function_coerce(binding, 0, &type_string, err));
     bool nullable = *lenient || function_any_nullable(binding);
     TRY_ALLOC(binding->result, type_make(binding->arena, TYPE_VARIANT, 0, 0, nullable), err);
-    binding->kernel = (struct kernel){.run = run_parse, .traits = FUNCTION_STRICT | (*lenient ? FUNCTION_NULLABLE : FUNCTION_CAN_FAIL),
-                                      .data = lenient};
+    binding->kernel =
+        (struct kernel){.run = run_parse, .traits = FUNCTION_STRICT | (*lenient ? FUNCTION_NULLABLE : FUNCTION_CAN_FAIL), .data = lenient};
     return STATUS_OK;
 }
 
@@ -136,7 +136,8 @@ enum status variant_bind_item(struct function_binding *binding, struct error *er
 }
 
 static const struct function functions[] = {
-    {"PARSE_JSON", "JSON", "PARSE_JSON(text)", "The VARIANT of a JSON text; fails when it is no JSON.", "PARSE_JSON('{\"a\":1}')", 1, 1, bind_parse},
+    {"PARSE_JSON", "JSON", "PARSE_JSON(text)", "The VARIANT of a JSON text; fails when it is no JSON.", "PARSE_JSON('{\"a\":1}')", 1, 1,
+     bind_parse},
     {"TRY_PARSE_JSON", "JSON", "TRY_PARSE_JSON(text)", "The VARIANT of a JSON text; NULL when it is no JSON.", "TRY_PARSE_JSON('{')", 1, 1,
      bind_try_parse},
 };

@@ -12,8 +12,8 @@
 #include "functions/text_kernel.h"
 
 struct piece {
-    struct text bytes;   /* unescaped; for _ the bit in `any` at its first byte */
-    const uint8_t *any;  /* NULL: no _ in it */
+    struct text bytes;  /* unescaped; for _ the bit in `any` at its first byte */
+    const uint8_t *any; /* NULL: no _ in it */
 };
 struct like_pattern {
     bool valid, open_start, open_end; /* begins, ends with % */
@@ -286,7 +286,8 @@ static const struct function functions[] = {
     {"LIKE", "string", "string LIKE pattern [ESCAPE character]", "Does the whole text match? % stands for any text, _ for one character.",
      "'abc' LIKE 'a%'", 2, 3, bind_like},
     {"SIMILAR TO", "string", "string SIMILAR TO pattern [ESCAPE character]",
-     "Does the whole text match the SQL regular expression? % and _ as in LIKE, and | * + ? {} () [].", "'aaa' SIMILAR TO 'a+'", 2, 3, bind_similar},
+     "Does the whole text match the SQL regular expression? % and _ as in LIKE, and | * + ? {} () [].", "'aaa' SIMILAR TO 'a+'", 2, 3,
+     bind_similar},
 };
 
 const struct function_table like_functions = {functions, ARRAY_LENGTH(functions)};

@@ -48,11 +48,11 @@ static enum status bind_truth(struct function_binding *binding, const struct tru
     return STATUS_OK;
 }
 
-#define TRUTH(name, false_answer, true_answer, null_answer)                                      \
-    static enum status bind_##name(struct function_binding *binding, struct error *err)          \
-    {                                                                                            \
-        static const struct truth truth = {(false_answer), (true_answer), (null_answer)};        \
-        return bind_truth(binding, &truth, err);                                                 \
+#define TRUTH(name, false_answer, true_answer, null_answer)                                                                                \
+    static enum status bind_##name(struct function_binding *binding, struct error *err)                                                    \
+    {                                                                                                                                      \
+        static const struct truth truth = {(false_answer), (true_answer), (null_answer)};                                                  \
+        return bind_truth(binding, &truth, err);                                                                                           \
     }
 TRUTH(is_true, 0, 1, 0)
 TRUTH(is_not_true, 1, 0, 1)

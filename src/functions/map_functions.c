@@ -182,12 +182,13 @@ static enum status bind_from_arrays(struct function_binding *binding, struct err
 
 static const struct function functions[] = {
     {"MAP_KEYS", "collection", "MAP_KEYS(map)", "The keys as an array.", "MAP_KEYS(MAP['a', 1]) = ARRAY['a']", 1, 1, bind_keys},
-    {"MAP_VALUES", "collection", "MAP_VALUES(map)", "The values as an array, in the order of MAP_KEYS.", "MAP_VALUES(MAP['a', 1]) = ARRAY[1]",
-     1, 1, bind_values},
+    {"MAP_VALUES", "collection", "MAP_VALUES(map)", "The values as an array, in the order of MAP_KEYS.",
+     "MAP_VALUES(MAP['a', 1]) = ARRAY[1]", 1, 1, bind_values},
     {"MAP_ENTRIES", "collection", "MAP_ENTRIES(map)", "The entries as an array of rows of key and value.",
      "MAP_ENTRIES(MAP['a', 1])[1].key = 'a'", 1, 1, bind_entries},
-    {"MAP_FROM_ARRAYS", "collection", "MAP_FROM_ARRAYS(keys, values)", "A map of two arrays of one length; of equal keys the last one counts.",
-     "MAP_FROM_ARRAYS(ARRAY['a'], ARRAY[1])['a'] = 1", 2, 2, bind_from_arrays},
+    {"MAP_FROM_ARRAYS", "collection", "MAP_FROM_ARRAYS(keys, values)",
+     "A map of two arrays of one length; of equal keys the last one counts.", "MAP_FROM_ARRAYS(ARRAY['a'], ARRAY[1])['a'] = 1", 2, 2,
+     bind_from_arrays},
     {"MAP_UNION", "collection", "MAP_UNION(map, ...)", "All entries; of equal keys that of the last map counts.",
      "MAP_UNION(MAP['a', 1], MAP['a', 2])['a'] = 2", 1, UINT32_MAX, bind_union},
 };

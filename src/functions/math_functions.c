@@ -38,10 +38,10 @@ struct math_entry {
     two_doubles *two;
 };
 static const struct math_entry entries[] = {
-    {"ACOS", acos, NULL},   {"ASIN", asin, NULL},   {"ATAN", atan, NULL},       {"ATAN2", NULL, atan2}, {"COS", cos, NULL},
-    {"COSH", cosh, NULL},   {"COT", cotangent, NULL}, {"DEGREES", degrees, NULL}, {"EXP", exp, NULL},     {"LN", log, NULL},
-    {"LOG", log, log_of_base}, {"LOG10", log10, NULL}, {"LOG2", log2, NULL},     {"POWER", NULL, power}, {"POW", NULL, power},
-    {"RADIANS", radians, NULL}, {"SIN", sin, NULL}, {"SINH", sinh, NULL},       {"SQRT", sqrt, NULL},   {"TAN", tan, NULL},
+    {"ACOS", acos, NULL},       {"ASIN", asin, NULL},     {"ATAN", atan, NULL},       {"ATAN2", NULL, atan2}, {"COS", cos, NULL},
+    {"COSH", cosh, NULL},       {"COT", cotangent, NULL}, {"DEGREES", degrees, NULL}, {"EXP", exp, NULL},     {"LN", log, NULL},
+    {"LOG", log, log_of_base},  {"LOG10", log10, NULL},   {"LOG2", log2, NULL},       {"POWER", NULL, power}, {"POW", NULL, power},
+    {"RADIANS", radians, NULL}, {"SIN", sin, NULL},       {"SINH", sinh, NULL},       {"SQRT", sqrt, NULL},   {"TAN", tan, NULL},
     {"TANH", tanh, NULL},
 };
 
@@ -91,8 +91,8 @@ static enum status bind_constant(struct function_binding *binding, struct error 
 {
     static const double pi = M_PI, e = M_E;
     binding->result = &type_double_not_null;
-    binding->kernel = (struct kernel){.run = run_constant, .traits = FUNCTION_STRICT | FUNCTION_TOTAL,
-                                      .data = binding->function->name[0] == 'P' ? &pi : &e};
+    binding->kernel = (struct kernel){
+        .run = run_constant, .traits = FUNCTION_STRICT | FUNCTION_TOTAL, .data = binding->function->name[0] == 'P' ? &pi : &e};
     return STATUS_OK;
 }
 
@@ -193,7 +193,10 @@ static enum status bind_rand_integer(struct function_binding *binding, struct er
     return STATUS_OK;
 }
 
-#define MATH(name, syntax, summary, example, min, max) {name, "math", syntax, summary, example, min, max, bind_math}
+#define MATH(name, syntax, summary, example, min, max)                                                                                     \
+    {                                                                                                                                      \
+        name, "math", syntax, summary, example, min, max, bind_math                                                                        \
+    }
 static const struct function functions[] = {
     MATH("ACOS", "ACOS(number)", "The arc cosine.", "ACOS(1) = 0E0", 1, 1),
     MATH("ASIN", "ASIN(number)", "The arc sine.", "ASIN(0) = 0E0", 1, 1),
@@ -214,8 +217,8 @@ static const struct function functions[] = {
     MATH("POWER", "POWER(base, exponent)", "The base to the power of the exponent.", "POWER(2, 10) = 1024E0", 2, 2),
     MATH("RADIANS", "RADIANS(number)", "Degrees as radians.", "RADIANS(0) = 0E0", 1, 1),
     {"RAND", "math", "RAND()\nRAND(seed)", "A random number from 0 (with) to 1 (without).", NULL, 0, 1, bind_rand},
-    {"RAND_INTEGER", "math", "RAND_INTEGER(bound)\nRAND_INTEGER(seed, bound)", "A random whole number from 0 to below the bound.", NULL, 1, 2,
-     bind_rand_integer},
+    {"RAND_INTEGER", "math", "RAND_INTEGER(bound)\nRAND_INTEGER(seed, bound)", "A random whole number from 0 to below the bound.", NULL, 1,
+     2, bind_rand_integer},
     MATH("SIN", "SIN(number)", "The sine.", "SIN(0) = 0E0", 1, 1),
     MATH("SINH", "SINH(number)", "The hyperbolic sine.", "SINH(0) = 0E0", 1, 1),
     MATH("SQRT", "SQRT(number)", "The square root.", "SQRT(4) = 2E0", 1, 1),

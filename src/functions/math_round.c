@@ -230,7 +230,8 @@ static enum status rounded_type(struct function_binding *binding, const struct t
     const struct type *type = binding->args[0]->type;
     int64_t places = 0;
     *result = type;
-    if (type->kind != TYPE_DECIMAL || (binding->arg_count > 1 && !expression_constant_int64(binding->args[1], &places)) || places >= type->scale) {
+    if (type->kind != TYPE_DECIMAL || (binding->arg_count > 1 && !expression_constant_int64(binding->args[1], &places)) ||
+        places >= type->scale) {
         return STATUS_OK;
     }
     places = places < 0 ? 0 : places;
@@ -261,7 +262,8 @@ static enum status bind_truncate(struct function_binding *binding, struct error 
 }
 
 static const struct function functions[] = {
-    {"ABS", "math", "ABS(number)", "The number without its sign; the most negative integer wraps to itself.", "ABS(-5) = 5", 1, 1, bind_abs},
+    {"ABS", "math", "ABS(number)", "The number without its sign; the most negative integer wraps to itself.", "ABS(-5) = 5", 1, 1,
+     bind_abs},
     {"SIGN", "math", "SIGN(number)", "1, 0 or -1 in the number's type.", "SIGN(-5) = -1", 1, 1, bind_sign},
     {"ROUND", "math", "ROUND(number)\nROUND(number, places)", "Rounded half away from zero; negative places round before the point.",
      "ROUND(1.005, 2) = 1.01", 1, 2, bind_round},

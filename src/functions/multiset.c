@@ -63,8 +63,8 @@ static bool directory_insert(struct multiset *set, uint32_t at, struct multiset_
 {
     if (set->block_count == set->block_capacity) {
         uint32_t capacity = set->block_capacity == 0 ? 1 : set->block_capacity < FIRST_BLOCKS ? FIRST_BLOCKS : set->block_capacity * 2;
-        struct multiset_block **blocks =
-            slab_resize(heap, set->blocks, set->block_capacity * sizeof(struct multiset_block *), capacity * sizeof(struct multiset_block *));
+        struct multiset_block **blocks = slab_resize(heap, set->blocks, set->block_capacity * sizeof(struct multiset_block *),
+                                                     capacity * sizeof(struct multiset_block *));
         if (blocks == NULL) {
             return false;
         }

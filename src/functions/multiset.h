@@ -36,7 +36,8 @@ struct multiset_cursor {
 enum status multiset_add(struct multiset *set, const struct multiset_order *order, const struct stored *value, int64_t ordinal,
                          int64_t count, struct slab *heap, struct error *err);
 /* The first entry of the value, whatever its ordinal (order by value); NULL: none. */
-const struct multiset_entry *multiset_find_value(const struct multiset *set, const struct multiset_order *order, const struct stored *value);
+const struct multiset_entry *multiset_find_value(const struct multiset *set, const struct multiset_order *order,
+                                                 const struct stored *value);
 /* The first and last entry with a positive count; NULL: none. */
 const struct multiset_entry *multiset_first(const struct multiset *set);
 const struct multiset_entry *multiset_last(const struct multiset *set);

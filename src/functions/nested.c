@@ -268,15 +268,17 @@ static enum status bind_typeof(struct function_binding *binding, struct error *e
 static const struct function functions[] = {
     {"ROW", "collection", "ROW(value, ...)", "A row of the values; its fields have no names of their own.", "ROW(1, 'a')", 0, UINT32_MAX,
      bind_row},
-    {"ARRAY", "collection", "ARRAY[value, ...]", "An array of the values, brought to one type.", "ARRAY[1, 2, 3]", 1, UINT32_MAX, bind_array},
-    {"MAP", "collection", "MAP[key, value, ...]", "A map; of equal keys the last one counts.", "MAP['a', 1, 'b', 2]", 2, UINT32_MAX, bind_map},
+    {"ARRAY", "collection", "ARRAY[value, ...]", "An array of the values, brought to one type.", "ARRAY[1, 2, 3]", 1, UINT32_MAX,
+     bind_array},
+    {"MAP", "collection", "MAP[key, value, ...]", "A map; of equal keys the last one counts.", "MAP['a', 1, 'b', 2]", 2, UINT32_MAX,
+     bind_map},
     {"ITEM", "collection", "array[index]\nmap[key]\nvariant[index or name]",
      "The element at the index, counted from 1, or the value of the key; NULL when there is none.", "ARRAY[5, 6][2] = 6", 2, 2, bind_item},
-    {"CARDINALITY", "collection", "CARDINALITY(array)\nCARDINALITY(map)", "The number of elements or entries.", "CARDINALITY(ARRAY[5, 6]) = 2",
-     1, 1, bind_cardinality},
+    {"CARDINALITY", "collection", "CARDINALITY(array)\nCARDINALITY(map)", "The number of elements or entries.",
+     "CARDINALITY(ARRAY[5, 6]) = 2", 1, 1, bind_cardinality},
     {"ELEMENT", "collection", "ELEMENT(array)", "The only element of an array; NULL when it is empty, an error when there are more.",
      "ELEMENT(ARRAY[5]) = 5", 1, 1, bind_element},
-    {"TYPEOF", "type", "TYPEOF(value)\nTYPEOF(value, force_serializable)", "The type of the value as text.", "TYPEOF(1) = 'INT NOT NULL'", 1, 2,
-     bind_typeof},
+    {"TYPEOF", "type", "TYPEOF(value)\nTYPEOF(value, force_serializable)", "The type of the value as text.", "TYPEOF(1) = 'INT NOT NULL'",
+     1, 2, bind_typeof},
 };
 const struct function_table nested_functions = {functions, ARRAY_LENGTH(functions)};

@@ -213,7 +213,8 @@ static bool translate_like(struct text text, char escape, bool similar, struct t
 struct pattern *pattern_compile(enum pattern_syntax syntax, struct text text, char escape, char *message, size_t message_bytes)
 {
     struct text_builder translated = {0};
-    bool fine = syntax == PATTERN_JAVA ? translate_java(text, &translated) : translate_like(text, escape, syntax == PATTERN_SIMILAR, &translated);
+    bool fine =
+        syntax == PATTERN_JAVA ? translate_java(text, &translated) : translate_like(text, escape, syntax == PATTERN_SIMILAR, &translated);
     struct pattern *pattern = fine && !translated.failed ? calloc(1, sizeof *pattern) : NULL;
     int code;
     PCRE2_SIZE offset;
@@ -229,7 +230,8 @@ struct pattern *pattern_compile(enum pattern_syntax syntax, struct text text, ch
             pcre2_pattern_info(pattern->code, PCRE2_INFO_CAPTURECOUNT, &pattern->groups);
         }
     } else if (message_bytes > 0) {
-        snprintf(message, message_bytes, syntax == PATTERN_JAVA ? "a class in brackets does not end" : "the pattern ends in an escape or a class");
+        snprintf(message, message_bytes,
+                 syntax == PATTERN_JAVA ? "a class in brackets does not end" : "the pattern ends in an escape or a class");
     }
     text_builder_close(&translated);
     return pattern;
@@ -253,8 +255,8 @@ static void destroy_owned(void *owned)
     pattern_destroy(owned);
 }
 
-enum status pattern_bind(struct function_binding *binding, uint32_t index, enum pattern_syntax syntax, char escape, struct pattern_data **data,
-                         struct error *err)
+enum status pattern_bind(struct function_binding *binding, uint32_t index, enum pattern_syntax syntax, char escape,
+                         struct pattern_data **data, struct error *err)
 {
     struct text text;
     char message[200] = "";
@@ -268,8 +270,9 @@ enum status pattern_bind(struct function_binding *binding, uint32_t index, enum 
     }
     (*data)->constant = pattern_compile(syntax, text, escape, message, sizeof message);
     if ((*data)->constant == NULL) {
-        return syntax == PATTERN_JAVA ? STATUS_OK
-                                      : error_set(err, ERROR_INVALID_LITERAL, "the pattern '%.*s' is not valid: %s", (int)text.length, text.bytes, message);
+        return syntax == PATTERN_JAVA
+                   ? STATUS_OK
+                   : error_set(err, ERROR_INVALID_LITERAL, "the pattern '%.*s' is not valid: %s", (int)text.length, text.bytes, message);
     }
     if (!arena_on_reset(binding->arena, destroy_owned, (*data)->constant)) {
         pattern_destroy((*data)->constant);
@@ -377,8 +380,8 @@ enum pattern_result pattern_find(struct kernel_call *call, uint32_t row, const s
         error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for matching a pattern");
         return PATTERN_FAILED;
     }
-    int found = pcre2_match(pattern->code, (PCRE2_SPTR)(text.length == 0 ? "" : text.bytes), text.length, from, PCRE2_NO_UTF_CHECK, scratch->match,
-                            scratch->context);
+    int found = pcre2_match(pattern->code, (PCRE2_SPTR)(text.length == 0 ? "" : text.bytes), text.length, from, PCRE2_NO_UTF_CHECK,
+                            scratch->match, scratch->context);
     if (found == PCRE2_ERROR_NOMATCH) {
         return PATTERN_NO;
     }

@@ -26,8 +26,8 @@ struct pattern_data {
     bool is_constant;
 };
 /* Compiles args[index] when it is a constant; the data is the kernel's. escape: 0 none. */
-enum status pattern_bind(struct function_binding *binding, uint32_t index, enum pattern_syntax syntax, char escape, struct pattern_data **data,
-                         struct error *err);
+enum status pattern_bind(struct function_binding *binding, uint32_t index, enum pattern_syntax syntax, char escape,
+                         struct pattern_data **data, struct error *err);
 /* The pattern of a row; NULL: not valid. */
 const struct pattern *pattern_of_row(struct kernel_call *call, uint32_t index, uint32_t row, char escape);
 void pattern_scratch_free(void *scratch);

@@ -59,7 +59,8 @@ static size_t read_form(struct text text, struct form *form)
 
 static void append_padded(struct text_builder *out, const struct form *form, const char *sign, struct text body, bool number)
 {
-    int64_t length = (int64_t)utf8_count(body.bytes, body.length) + (int64_t)strlen(sign), fill = form->width > length ? form->width - length : 0;
+    int64_t length = (int64_t)utf8_count(body.bytes, body.length) + (int64_t)strlen(sign),
+            fill = form->width > length ? form->width - length : 0;
     bool zeros = number && form->zero && !form->left;
     for (int64_t i = 0; i < fill && !form->left && !zeros; i++) {
         text_append_char(out, ' ');
@@ -88,7 +89,11 @@ static void append_number(struct text_builder *out, const struct form *form, boo
     if (negative && form->parenthesis) {
         text_append_char(&body, ')');
     }
-    append_padded(out, form, negative ? (form->parenthesis ? "(" : "-") : form->plus ? "+" : form->space ? " " : "",
+    append_padded(out, form,
+                  negative      ? (form->parenthesis ? "(" : "-")
+                  : form->plus  ? "+"
+                  : form->space ? " "
+                                : "",
                   (struct text){body.bytes, body.length}, true);
     out->failed |= body.failed;
     text_builder_close(&body);
@@ -109,8 +114,15 @@ static bool format_integer(struct text_builder *out, const struct form *form, co
     }
     uint32_t width = physical_bytes(value->physical) * 8; /* as unsigned of the type's width */
     bits = width < 64 ? bits & ((UINT64_C(1) << width) - 1) : bits;
-    snprintf(digits, sizeof digits, form->conversion == 'o' ? "%s%llo" : form->conversion == 'x' ? "%s%llx" : "%s%llX",
-             !form->alternate ? "" : form->conversion == 'o' ? "0" : form->conversion == 'x' ? "0x" : "0X", (unsigned long long)bits);
+    snprintf(digits, sizeof digits,
+             form->conversion == 'o'   ? "%s%llo"
+             : form->conversion == 'x' ? "%s%llx"
+                                       : "%s%llX",
+             !form->alternate          ? ""
+             : form->conversion == 'o' ? "0"
+             : form->conversion == 'x' ? "0x"
+                                       : "0X",
+             (unsigned long long)bits);
     append_padded(out, form, "", text_from(digits), true);
     return true;
 }
@@ -122,7 +134,7 @@ static bool format_floating(struct text_builder *out, const struct form *form, c
     if (!type_is_approximate(type) && type->kind != TYPE_DECIMAL) {
         return false;
     }
-    double number = type->kind == TYPE_DECIMAL   ? decimal_to_double(vector_get_integer(value, row), type->scale)
+    double number = type->kind == TYPE_DECIMAL ? decimal_to_double(vector_get_integer(value, row), type->scale)
                     : type->kind == TYPE_FLOAT ? vector_float(value)[row]
                                                : vector_double(value)[row];
     int precision = form->precision < 0 ? 6 : (int)form->precision;
@@ -143,7 +155,8 @@ static void upper_ascii(char *bytes, size_t length)
     }
 }
 
-static void format_text(struct kernel_call *call, struct text_builder *out, const struct form *form, const struct vector *value, uint32_t row)
+static void format_text(struct kernel_call *call, struct text_builder *out, const struct form *form, const struct vector *value,
+                        uint32_t row)
 {
     struct text_builder body = {0};
     bool boolean = form->conversion == 'b' || form->conversion == 'B', valid = value != NULL && vector_is_valid(value, row);
@@ -166,7 +179,8 @@ static void format_text(struct kernel_call *call, struct text_builder *out, cons
     text_builder_close(&body);
 }
 
-static bool format_one(struct kernel_call *call, struct text_builder *out, const struct form *form, const struct vector *value, uint32_t row)
+static bool format_one(struct kernel_call *call, struct text_builder *out, const struct form *form, const struct vector *value,
+                       uint32_t row)
 {
     if (strchr("sSbB", form->conversion) != NULL || (strchr("dxXofeE", form->conversion) != NULL && !vector_is_valid(value, row))) {
         format_text(call, out, form, value, row);
@@ -230,7 +244,8 @@ static enum status bind_printf(struct function_binding *binding, struct error *e
 }
 
 static const struct function functions[] = {
-    {"PRINTF", "string", "PRINTF(format, value, ...)", "The values in a text by Java's format: %s %d %x %X %o %f %e %b %%; NULL when it does not fit them.",
+    {"PRINTF", "string", "PRINTF(format, value, ...)",
+     "The values in a text by Java's format: %s %d %x %X %o %f %e %b %%; NULL when it does not fit them.",
      "PRINTF('%s is %d', 'x', 5) = 'x is 5'", 1, UINT32_MAX, bind_printf},
 };
 

@@ -19,8 +19,8 @@
 #include "functions/expression.h"
 
 struct row_failures {
-    uint32_t count;                     /* rows that failed */
-    uint64_t failed[VALIDITY_WORDS];    /* meaningful when count > 0 */
+    uint32_t count;                  /* rows that failed */
+    uint64_t failed[VALIDITY_WORDS]; /* meaningful when count > 0 */
     uint32_t first_row;
     struct error first;
 };

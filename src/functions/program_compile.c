@@ -18,8 +18,8 @@ static enum status compile(struct compiler *compiler, const struct expression *e
 static enum status add_register(struct program *program, const struct type *type, uint32_t *index, struct error *err)
 {
     struct program_register *grown;
-    TRY_ALLOC(grown, arena_grow(program->arena, program->registers, &program->register_capacity, program->register_count + 1,
-                                sizeof *grown), err);
+    TRY_ALLOC(grown,
+              arena_grow(program->arena, program->registers, &program->register_capacity, program->register_count + 1, sizeof *grown), err);
     program->registers = grown;
     *index = program->register_count++;
     program->registers[*index] = (struct program_register){.type = type, .column = UINT32_MAX};
@@ -63,8 +63,7 @@ static bool slot_covers(const struct program *program, uint32_t outer, uint32_t 
     return inner == outer;
 }
 
-static bool find_known(const struct program *program, const struct expression *expression, uint64_t hash, uint32_t slot,
-                       uint32_t *result)
+static bool find_known(const struct program *program, const struct expression *expression, uint64_t hash, uint32_t slot, uint32_t *result)
 {
     for (uint32_t i = 0; i < program->known_count; i++) {
         const struct program_known *known = &program->known[i];
@@ -76,8 +75,8 @@ static bool find_known(const struct program *program, const struct expression *e
     return false;
 }
 
-static enum status remember(struct program *program, const struct expression *expression, uint64_t hash, uint32_t slot,
-                            uint32_t result, struct error *err)
+static enum status remember(struct program *program, const struct expression *expression, uint64_t hash, uint32_t slot, uint32_t result,
+                            struct error *err)
 {
     struct program_known *grown;
     TRY_ALLOC(grown, arena_grow(program->arena, program->known, &program->known_capacity, program->known_count + 1, sizeof *grown), err);

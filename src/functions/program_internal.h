@@ -16,18 +16,18 @@
 #define SLOT_NONE UINT32_MAX
 
 enum step_kind {
-    STEP_CALL,       /* result = kernel(args) */
-    STEP_CAST,       /* result = cast(args[0]) */
-    STEP_RETYPE,     /* result = args[0], under another type with the same layout */
-    STEP_FIELD,      /* result = field `index` of args[0] */
-    STEP_BEGIN,      /* result = room for rows that copies fill */
-    STEP_COPY,       /* result[slot] = args[0][slot] */
-    STEP_COMBINE,    /* result = args[0] AND/OR args[1], three-valued */
-    STEP_MERGE,      /* result[slot] = result[slot] AND/OR args[0][slot] */
-    STEP_SPLIT,      /* kept: rows where args[0] is TRUE; rest: the others */
-    STEP_UNDECIDED,  /* kept: rows where args[0] does not decide an AND (it is FALSE) or OR (it is TRUE) */
-    STEP_NULLS,      /* kept: rows where args[0] is NULL */
-    STEP_SELECT,     /* kept: rows where the kernel says TRUE */
+    STEP_CALL,      /* result = kernel(args) */
+    STEP_CAST,      /* result = cast(args[0]) */
+    STEP_RETYPE,    /* result = args[0], under another type with the same layout */
+    STEP_FIELD,     /* result = field `index` of args[0] */
+    STEP_BEGIN,     /* result = room for rows that copies fill */
+    STEP_COPY,      /* result[slot] = args[0][slot] */
+    STEP_COMBINE,   /* result = args[0] AND/OR args[1], three-valued */
+    STEP_MERGE,     /* result[slot] = result[slot] AND/OR args[0][slot] */
+    STEP_SPLIT,     /* kept: rows where args[0] is TRUE; rest: the others */
+    STEP_UNDECIDED, /* kept: rows where args[0] does not decide an AND (it is FALSE) or OR (it is TRUE) */
+    STEP_NULLS,     /* kept: rows where args[0] is NULL */
+    STEP_SELECT,    /* kept: rows where the kernel says TRUE */
 };
 
 struct program_step {
@@ -50,7 +50,7 @@ struct program_register {
     const struct vector *view;     /* what steps read */
     const struct vector *constant; /* one row; NULL: not a constant */
     const struct type *type;
-    uint32_t column;               /* of the batch; UINT32_MAX: none */
+    uint32_t column; /* of the batch; UINT32_MAX: none */
 };
 
 struct program_slot {
@@ -108,7 +108,7 @@ uint32_t rows_null(const struct vector *vector, struct selection rows, uint16_t 
 uint32_t rows_valid(const uint64_t *validity, struct selection rows, uint16_t *kept);
 bool rows_all_valid(const uint64_t *validity, struct selection rows);
 /* Three-valued AND/OR of left and right for the rows, into result (left may be result). */
-enum status rows_combine(struct budget *budget, const struct vector *left, const struct vector *right, bool is_or,
-                         struct selection rows, struct vector *result, struct error *err);
+enum status rows_combine(struct budget *budget, const struct vector *left, const struct vector *right, bool is_or, struct selection rows,
+                         struct vector *result, struct error *err);
 
 #endif

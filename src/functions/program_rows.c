@@ -117,8 +117,8 @@ static inline uint32_t truth_of(const struct vector *vector, uint32_t row)
     return vector_is_valid(vector, row) ? vector_bool(vector)[row] != 0 : 2;
 }
 
-enum status rows_combine(struct budget *budget, const struct vector *left, const struct vector *right, bool is_or,
-                         struct selection rows, struct vector *result, struct error *err)
+enum status rows_combine(struct budget *budget, const struct vector *left, const struct vector *right, bool is_or, struct selection rows,
+                         struct vector *result, struct error *err)
 {
     uint8_t *to = vector_bool(result);
     if (left->validity == NULL && right->validity == NULL && left->physical == PHYSICAL_BOOL && right->physical == PHYSICAL_BOOL) {

@@ -96,9 +96,16 @@ static enum status run_kernel(struct run *run, struct program_step *step, struct
     struct error failure = {.status = STATUS_OK};
     struct program_failures failures = {run->failures, &failure};
     struct string_heap heap = {.budget = run->program->evaluation->budget, .target = result};
-    struct kernel_call call = {.args = step->views, .arg_count = step->arg_count, .constant_args = step->constant_args, .rows = rows,
-                               .result = result, .data = step->kernel->data, .scratch = &step->scratch,
-                               .evaluation = run->program->evaluation, .heap = &heap, .watermarks = run->batch->watermarks,
+    struct kernel_call call = {.args = step->views,
+                               .arg_count = step->arg_count,
+                               .constant_args = step->constant_args,
+                               .rows = rows,
+                               .result = result,
+                               .data = step->kernel->data,
+                               .scratch = &step->scratch,
+                               .evaluation = run->program->evaluation,
+                               .heap = &heap,
+                               .watermarks = run->batch->watermarks,
                                .failures = &failures};
     step->kernel->run(&call);
     if (failure.status != STATUS_OK) {
@@ -155,7 +162,10 @@ static void cast_failed(void *owner, uint32_t row, enum error_code code, const c
 static enum status run_cast(struct run *run, struct program_step *step, struct selection rows)
 {
     const struct evaluation *evaluation = run->program->evaluation;
-    struct cast_context context = {.budget = evaluation->budget, .zone = evaluation->zone, .fail = cast_failed, .owner = run->failures,
+    struct cast_context context = {.budget = evaluation->budget,
+                                   .zone = evaluation->zone,
+                                   .fail = cast_failed,
+                                   .owner = run->failures,
                                    .legacy = evaluation->legacy_cast};
     struct vector *result = step_result(run, step);
     vector_release(result);
@@ -196,8 +206,8 @@ static enum status run_copy(struct run *run, struct program_step *step, struct s
 {
     const struct program_register *from = &run->program->registers[step->args[0]];
     bool one_row = from->constant != NULL;
-    return vector_copy_rows(run->program->evaluation->budget, step_result(run, step), one_row ? from->constant : from->view, one_row,
-                            rows, run->err);
+    return vector_copy_rows(run->program->evaluation->budget, step_result(run, step), one_row ? from->constant : from->view, one_row, rows,
+                            run->err);
 }
 
 /* A slot that keeps all rows of its parent is the parent's selection, dense if that is. */
@@ -237,9 +247,15 @@ static enum status run_select(struct run *run, struct program_step *step, struct
             rows = (struct selection){kept, rows_valid(arg->validity, rows, kept)};
         }
     }
-    struct kernel_call call = {.args = step->views, .arg_count = step->arg_count, .constant_args = step->constant_args, .rows = rows,
-                               .data = step->kernel->data, .scratch = &step->scratch, .evaluation = run->program->evaluation,
-                               .watermarks = run->batch->watermarks, .failures = &failures};
+    struct kernel_call call = {.args = step->views,
+                               .arg_count = step->arg_count,
+                               .constant_args = step->constant_args,
+                               .rows = rows,
+                               .data = step->kernel->data,
+                               .scratch = &step->scratch,
+                               .evaluation = run->program->evaluation,
+                               .watermarks = run->batch->watermarks,
+                               .failures = &failures};
     set_slot(run, step->kept, wanted, rows.count == 0 ? 0 : step->kernel->select(&call, kept));
     return STATUS_OK;
 }

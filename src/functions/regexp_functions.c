@@ -171,12 +171,12 @@ static void run_instr(struct kernel_call *call)
 
 /* ---- binding ---- */
 
-#define BIND(name, kinds, type, run, traits)                                              \
-    static enum status name(struct function_binding *binding, struct error *err)          \
-    {                                                                                     \
-        struct pattern_data *data;                                                        \
-        TRY(text_bind(binding, kinds, type, run, (traits) | FUNCTION_CAN_FAIL, err));     \
-        return pattern_bind(binding, 1, PATTERN_JAVA, 0, &data, err);                     \
+#define BIND(name, kinds, type, run, traits)                                                                                               \
+    static enum status name(struct function_binding *binding, struct error *err)                                                           \
+    {                                                                                                                                      \
+        struct pattern_data *data;                                                                                                         \
+        TRY(text_bind(binding, kinds, type, run, (traits) | FUNCTION_CAN_FAIL, err));                                                      \
+        return pattern_bind(binding, 1, PATTERN_JAVA, 0, &data, err);                                                                      \
     }
 BIND(bind_regexp, "t", &type_boolean, run_regexp, 0)
 BIND(bind_replace, "t", &type_string, run_replace, FUNCTION_NULLABLE)
@@ -194,21 +194,24 @@ static enum status bind_extract_all(struct function_binding *binding, struct err
 }
 
 static const struct function functions[] = {
-    {"REGEXP", "string", "REGEXP(string, pattern)", "Does a part of the text match the regular expression (Java's syntax)? FALSE of an empty one.",
-     "REGEXP('foobar', 'o+b')", 2, 2, bind_regexp},
+    {"REGEXP", "string", "REGEXP(string, pattern)",
+     "Does a part of the text match the regular expression (Java's syntax)? FALSE of an empty one.", "REGEXP('foobar', 'o+b')", 2, 2,
+     bind_regexp},
     {"RLIKE", "string", "RLIKE(string, pattern)\nstring RLIKE pattern", "The same as REGEXP.", NULL, 2, 2, bind_regexp},
     {"REGEXP_REPLACE", "string", "REGEXP_REPLACE(string, pattern, replacement)", "All matches replaced by a plain text.",
      "REGEXP_REPLACE('foobar', 'oo|ar', '') = 'fb'", 3, 3, bind_replace},
-    {"REGEXP_EXTRACT", "string", "REGEXP_EXTRACT(string, pattern [, group])", "A group of the first match, the whole of it unless given; NULL when there is none.",
+    {"REGEXP_EXTRACT", "string", "REGEXP_EXTRACT(string, pattern [, group])",
+     "A group of the first match, the whole of it unless given; NULL when there is none.",
      "REGEXP_EXTRACT('foothebar', 'foo(.*?)(bar)', 2) = 'bar'", 2, 3, bind_extract},
-    {"REGEXP_EXTRACT_ALL", "string", "REGEXP_EXTRACT_ALL(string, pattern [, group])", "A group (the first unless given) of all matches, as an array.",
-     "REGEXP_EXTRACT_ALL('Ab12Cd34', '[a-z]+', 0) = ARRAY['b', 'd']", 2, 3, bind_extract_all},
-    {"REGEXP_COUNT", "string", "REGEXP_COUNT(string, pattern)", "How often the regular expression matches.", "REGEXP_COUNT('banana', 'an') = 2", 2, 2,
-     bind_count},
+    {"REGEXP_EXTRACT_ALL", "string", "REGEXP_EXTRACT_ALL(string, pattern [, group])",
+     "A group (the first unless given) of all matches, as an array.", "REGEXP_EXTRACT_ALL('Ab12Cd34', '[a-z]+', 0) = ARRAY['b', 'd']", 2, 3,
+     bind_extract_all},
+    {"REGEXP_COUNT", "string", "REGEXP_COUNT(string, pattern)", "How often the regular expression matches.",
+     "REGEXP_COUNT('banana', 'an') = 2", 2, 2, bind_count},
     {"REGEXP_INSTR", "string", "REGEXP_INSTR(string, pattern)", "Where the first match begins, from 1; 0 when there is none.",
      "REGEXP_INSTR('banana', 'n') = 3", 2, 2, bind_instr},
-    {"REGEXP_SUBSTR", "string", "REGEXP_SUBSTR(string, pattern)", "The first match; NULL when there is none.", "REGEXP_SUBSTR('banana', 'n.') = 'na'", 2,
-     2, bind_extract},
+    {"REGEXP_SUBSTR", "string", "REGEXP_SUBSTR(string, pattern)", "The first match; NULL when there is none.",
+     "REGEXP_SUBSTR('banana', 'n.') = 'na'", 2, 2, bind_extract},
 };
 
 const struct function_table regexp_functions = {functions, ARRAY_LENGTH(functions)};

@@ -358,12 +358,12 @@ static void run_concat_ws(struct kernel_call *call)
 
 /* ---- binding ---- */
 
-#define BIND(name, kinds, type, run, traits)                                            \
-    static enum status name(struct function_binding *binding, struct error *err)        \
-    {                                                                                   \
-        enum status status = text_bind(binding, kinds, type, run, traits, err);         \
-        binding->kernel.free_scratch = text_scratch_free;                               \
-        return status;                                                                  \
+#define BIND(name, kinds, type, run, traits)                                                                                               \
+    static enum status name(struct function_binding *binding, struct error *err)                                                           \
+    {                                                                                                                                      \
+        enum status status = text_bind(binding, kinds, type, run, traits, err);                                                            \
+        binding->kernel.free_scratch = text_scratch_free;                                                                                  \
+        return status;                                                                                                                     \
     }
 BIND(bind_char_length, "t", &type_int, run_char_length, FUNCTION_TOTAL)
 BIND(bind_ascii, "t", &type_int, run_ascii, 0)
@@ -463,25 +463,33 @@ static const struct function functions[] = {
     {"CHARACTER_LENGTH", "string", "CHARACTER_LENGTH(string)", "The same as CHAR_LENGTH.", NULL, 1, 1, bind_char_length},
     {"LENGTH", "string", "LENGTH(string)", "The same as CHAR_LENGTH.", NULL, 1, 1, bind_char_length},
     {"ASCII", "string", "ASCII(string)", "The code of the first character; 0 of an empty text.", "ASCII('A') = 65", 1, 1, bind_ascii},
-    {"CHR", "string", "CHR(integer)", "The character of a code modulo 256; an empty text of a negative one.", "CHR(97) = 'a'", 1, 1, bind_chr},
+    {"CHR", "string", "CHR(integer)", "The character of a code modulo 256; an empty text of a negative one.", "CHR(97) = 'a'", 1, 1,
+     bind_chr},
     {"SUBSTRING", "string", "SUBSTRING(string FROM start [FOR length])\nSUBSTRING(string, start [, length])",
-     "A part of a text; a negative start counts from the end, a negative length gives NULL.", "SUBSTRING('abc', 2) = 'bc'", 2, 3, bind_substring},
+     "A part of a text; a negative start counts from the end, a negative length gives NULL.", "SUBSTRING('abc', 2) = 'bc'", 2, 3,
+     bind_substring},
     {"SUBSTR", "string", "SUBSTR(string, start [, length])", "The same as SUBSTRING.", NULL, 2, 3, bind_substring},
     {"LEFT", "string", "LEFT(string, n)", "The first n characters.", "LEFT('abc', 2) = 'ab'", 2, 2, bind_left},
     {"RIGHT", "string", "RIGHT(string, n)", "The last n characters.", "RIGHT('abc', 2) = 'bc'", 2, 2, bind_right},
     {"TRIM", "string", "TRIM([BOTH | LEADING | TRAILING] [characters FROM] string)\nTRIM(string)",
      "The text without the characters (blanks unless given) at its ends.", "TRIM('  a ') = 'a'", 1, 3, bind_trim},
-    {"BTRIM", "string", "BTRIM(string [, characters])", "The text without the characters at both ends.", "BTRIM(' a ') = 'a'", 1, 2, bind_trim},
-    {"LTRIM", "string", "LTRIM(string [, characters])", "The text without the characters at its start.", "LTRIM(' a') = 'a'", 1, 2, bind_ltrim},
-    {"RTRIM", "string", "RTRIM(string [, characters])", "The text without the characters at its end.", "RTRIM('a ') = 'a'", 1, 2, bind_rtrim},
+    {"BTRIM", "string", "BTRIM(string [, characters])", "The text without the characters at both ends.", "BTRIM(' a ') = 'a'", 1, 2,
+     bind_trim},
+    {"LTRIM", "string", "LTRIM(string [, characters])", "The text without the characters at its start.", "LTRIM(' a') = 'a'", 1, 2,
+     bind_ltrim},
+    {"RTRIM", "string", "RTRIM(string [, characters])", "The text without the characters at its end.", "RTRIM('a ') = 'a'", 1, 2,
+     bind_rtrim},
     {"REPEAT", "string", "REPEAT(string, n)", "The text n times.", "REPEAT('ab', 2) = 'abab'", 2, 2, bind_repeat},
-    {"LPAD", "string", "LPAD(string, length, pad)", "The text cut or filled on the left to the length; NULL of a negative length or an empty pad.",
-     "LPAD('hi', 4, '?!') = '?!hi'", 3, 3, bind_lpad},
-    {"RPAD", "string", "RPAD(string, length, pad)", "The text cut or filled on the right to the length; NULL of a negative length or an empty pad.",
-     "RPAD('hi', 4, '?!') = 'hi?!'", 3, 3, bind_rpad},
+    {"LPAD", "string", "LPAD(string, length, pad)",
+     "The text cut or filled on the left to the length; NULL of a negative length or an empty pad.", "LPAD('hi', 4, '?!') = '?!hi'", 3, 3,
+     bind_lpad},
+    {"RPAD", "string", "RPAD(string, length, pad)",
+     "The text cut or filled on the right to the length; NULL of a negative length or an empty pad.", "RPAD('hi', 4, '?!') = 'hi?!'", 3, 3,
+     bind_rpad},
     {"REVERSE", "string", "REVERSE(string)", "The characters in reverse order.", "REVERSE('abc') = 'cba'", 1, 1, bind_reverse},
     {"OVERLAY", "string", "OVERLAY(string PLACING replacement FROM start [FOR length])",
-     "The text with a part replaced; unchanged when the start is outside.", "OVERLAY('abcd' PLACING 'X' FROM 2 FOR 2) = 'aXd'", 3, 4, bind_overlay},
+     "The text with a part replaced; unchanged when the start is outside.", "OVERLAY('abcd' PLACING 'X' FROM 2 FOR 2) = 'aXd'", 3, 4,
+     bind_overlay},
     {"CONCAT", "string", "CONCAT(string, ...)", "The texts joined; NULL if one is.", "CONCAT('a', 'b') = 'ab'", 1, UINT32_MAX, bind_concat},
     {"||", "string", "string || string", "The texts joined; NULL if one is.", "'a' || 'b' = 'ab'", 2, 2, bind_join},
     {"CONCAT_WS", "string", "CONCAT_WS(separator, string, ...)", "The texts that are not NULL, joined with a separator between.",

@@ -116,7 +116,8 @@ static void run_str_to_map(struct kernel_call *call)
         uint32_t before = children[0].count;
         bool fine = read_pairs(call, row, &pairs, &count, &room);
         for (size_t i = 0; i < count && fine; i++) {
-            fine = append_text(call, &children[0], pairs[i].key, true) && append_text(call, &children[1], pairs[i].value, pairs[i].has_value);
+            fine =
+                append_text(call, &children[0], pairs[i].key, true) && append_text(call, &children[1], pairs[i].value, pairs[i].has_value);
         }
         if (!fine) {
             break;

@@ -293,12 +293,12 @@ static void run_elt(struct kernel_call *call)
 
 /* ---- binding ---- */
 
-#define BIND(name, kinds, type, run, traits)                                            \
-    static enum status name(struct function_binding *binding, struct error *err)        \
-    {                                                                                   \
-        enum status status = text_bind(binding, kinds, type, run, traits, err);         \
-        binding->kernel.free_scratch = text_scratch_free;                               \
-        return status;                                                                  \
+#define BIND(name, kinds, type, run, traits)                                                                                               \
+    static enum status name(struct function_binding *binding, struct error *err)                                                           \
+    {                                                                                                                                      \
+        enum status status = text_bind(binding, kinds, type, run, traits, err);                                                            \
+        binding->kernel.free_scratch = text_scratch_free;                                                                                  \
+        return status;                                                                                                                     \
     }
 BIND(bind_locate, "tti", &type_int, run_locate, 0)
 BIND(bind_instr, "ttii", &type_int, run_instr, 0)
@@ -339,23 +339,24 @@ static enum status bind_elt(struct function_binding *binding, struct error *err)
 }
 
 static const struct function functions[] = {
-    {"POSITION", "string", "POSITION(part IN string)", "Where a part first is, from 1; 0 when it is not there.", "POSITION('b' IN 'abc') = 2", 2, 3,
-     bind_locate},
+    {"POSITION", "string", "POSITION(part IN string)", "Where a part first is, from 1; 0 when it is not there.",
+     "POSITION('b' IN 'abc') = 2", 2, 3, bind_locate},
     {"LOCATE", "string", "LOCATE(part, string [, start])", "Where a part first is at or after the start, from 1; 0 when it is not there.",
      "LOCATE('b', 'abcb', 3) = 4", 2, 3, bind_locate},
     {"INSTR", "string", "INSTR(string, part [, start [, nth]])",
      "Where a part is for the nth time, from 1; a negative start searches backwards from the end. 0 when it is not there.",
      "INSTR('banana', 'an', 1, 2) = 4", 2, 4, bind_instr},
-    {"STARTSWITH", "string", "STARTSWITH(value, part)", "Does the text (or binary value) begin with the part?", "STARTSWITH('abc', 'ab')", 2, 2,
-     bind_starts_with},
+    {"STARTSWITH", "string", "STARTSWITH(value, part)", "Does the text (or binary value) begin with the part?", "STARTSWITH('abc', 'ab')",
+     2, 2, bind_starts_with},
     {"ENDSWITH", "string", "ENDSWITH(value, part)", "Does the text (or binary value) end with the part?", "ENDSWITH('abc', 'bc')", 2, 2,
      bind_ends_with},
     {"REPLACE", "string", "REPLACE(string, part, by)", "All occurrences of a part replaced.", "REPLACE('abab', 'a', 'x') = 'xbxb'", 3, 3,
      bind_replace},
     {"TRANSLATE", "string", "TRANSLATE(string, from, to)", "Each character of `from` replaced by the one at its place in `to`, or dropped.",
      "TRANSLATE('www.apache.org', 'wapcheorg', ' APCHEcom') = '   .APACHE.com'", 3, 3, bind_translate},
-    {"SPLIT_INDEX", "string", "SPLIT_INDEX(string, separator, index)", "The piece with an index (from 0) between separators; NULL when there is none.",
-     "SPLIT_INDEX('a,b', ',', 1) = 'b'", 3, 3, bind_split_index},
+    {"SPLIT_INDEX", "string", "SPLIT_INDEX(string, separator, index)",
+     "The piece with an index (from 0) between separators; NULL when there is none.", "SPLIT_INDEX('a,b', ',', 1) = 'b'", 3, 3,
+     bind_split_index},
     {"SPLIT", "string", "SPLIT(string, separator)", "The pieces between separators as an array; an empty separator gives the characters.",
      "SPLIT('a,b', ',') = ARRAY['a', 'b']", 2, 2, bind_split},
     {"ELT", "string", "ELT(n, value, ...)", "The nth of the values; NULL outside.", "ELT(2, 'a', 'b') = 'b'", 2, UINT32_MAX, bind_elt},

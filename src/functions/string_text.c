@@ -200,9 +200,14 @@ static bool url_part(const struct url *url, struct text name, struct text *part)
         const char *name;
         struct text part;
         bool there;
-    } parts[] = {{"HOST", url->host, true},         {"PATH", url->path, true},      {"QUERY", url->query, url->has_query},
-                 {"REF", url->reference, url->has_reference}, {"PROTOCOL", url->protocol, true}, {"FILE", url->file, true},
-                 {"AUTHORITY", url->authority, url->has_authority}, {"USERINFO", url->user, url->has_user}};
+    } parts[] = {{"HOST", url->host, true},
+                 {"PATH", url->path, true},
+                 {"QUERY", url->query, url->has_query},
+                 {"REF", url->reference, url->has_reference},
+                 {"PROTOCOL", url->protocol, true},
+                 {"FILE", url->file, true},
+                 {"AUTHORITY", url->authority, url->has_authority},
+                 {"USERINFO", url->user, url->has_user}};
     for (size_t i = 0; i < ARRAY_LENGTH(parts); i++) {
         if (text_equal(name, text_from(parts[i].name))) {
             *part = parts[i].part;
@@ -318,7 +323,8 @@ static void run_inet_ntoa(struct kernel_call *call)
             kernel_set_null(call, row);
             continue;
         }
-        int length = snprintf(text, sizeof text, "%d.%d.%d.%d", (int)(value >> 24), (int)(value >> 16 & 255), (int)(value >> 8 & 255), (int)(value & 255));
+        int length = snprintf(text, sizeof text, "%d.%d.%d.%d", (int)(value >> 24), (int)(value >> 16 & 255), (int)(value >> 8 & 255),
+                              (int)(value & 255));
         if (!text_put(call, row, text, (size_t)length)) {
             return;
         }
@@ -334,17 +340,19 @@ static enum status bind_inet_ntoa(struct function_binding *binding, struct error
 }
 
 static const struct function functions[] = {
-    {"IS_ALPHA", "string", "IS_ALPHA(string)", "Are all characters letters? FALSE of NULL and of an empty text.", "IS_ALPHA('abc')", 1, 1, bind_is_alpha},
-    {"IS_DIGIT", "string", "IS_DIGIT(string)", "Are all characters digits? FALSE of NULL and of an empty text.", "IS_DIGIT('123')", 1, 1, bind_is_digit},
-    {"IS_DECIMAL", "string", "IS_DECIMAL(value)", "Can the value be read as a number? FALSE of NULL and of an empty text.", "IS_DECIMAL('1.5')", 1, 1,
-     bind_is_decimal},
+    {"IS_ALPHA", "string", "IS_ALPHA(string)", "Are all characters letters? FALSE of NULL and of an empty text.", "IS_ALPHA('abc')", 1, 1,
+     bind_is_alpha},
+    {"IS_DIGIT", "string", "IS_DIGIT(string)", "Are all characters digits? FALSE of NULL and of an empty text.", "IS_DIGIT('123')", 1, 1,
+     bind_is_digit},
+    {"IS_DECIMAL", "string", "IS_DECIMAL(value)", "Can the value be read as a number? FALSE of NULL and of an empty text.",
+     "IS_DECIMAL('1.5')", 1, 1, bind_is_decimal},
     {"PARSE_URL", "string", "PARSE_URL(url, part)\nPARSE_URL(url, 'QUERY', key)",
      "A part of a URL: HOST, PATH, QUERY, REF, PROTOCOL, FILE, AUTHORITY, USERINFO, or a value of the query; NULL when it is not there.",
      "PARSE_URL('http://a.b/c?d=e', 'QUERY', 'd') = 'e'", 2, 3, bind_parse_url},
-    {"INET_ATON", "string", "INET_ATON(string)", "An IPv4 address as a number; NULL when it is none.", "INET_ATON('127.0.0.1') = 2130706433", 1, 1,
-     bind_inet_aton},
-    {"INET_NTOA", "string", "INET_NTOA(number)", "A number as an IPv4 address; NULL outside of 0 to 4294967295.", "INET_NTOA(2130706433) = '127.0.0.1'", 1,
-     1, bind_inet_ntoa},
+    {"INET_ATON", "string", "INET_ATON(string)", "An IPv4 address as a number; NULL when it is none.",
+     "INET_ATON('127.0.0.1') = 2130706433", 1, 1, bind_inet_aton},
+    {"INET_NTOA", "string", "INET_NTOA(number)", "A number as an IPv4 address; NULL outside of 0 to 4294967295.",
+     "INET_NTOA(2130706433) = '127.0.0.1'", 1, 1, bind_inet_ntoa},
 };
 
 const struct function_table string_text_functions = {functions, ARRAY_LENGTH(functions)};

@@ -11,8 +11,9 @@ static enum status bind_arg(struct function_binding *binding, uint32_t index, ch
     case 't':
         return null || type_is_text(type) ? function_coerce(binding, index, &type_string, err) : function_refuse(binding, err);
     case 'b':
-        return null ? function_coerce(binding, index, &type_string, err)
-                    : type_is_text(type) || type_is_binary(type) ? STATUS_OK : function_refuse(binding, err);
+        return null                                         ? function_coerce(binding, index, &type_string, err)
+               : type_is_text(type) || type_is_binary(type) ? STATUS_OK
+                                                            : function_refuse(binding, err);
     case 'y':
         return null || type_is_binary(type) ? function_coerce(binding, index, &type_bytes, err) : function_refuse(binding, err);
     case 'i':

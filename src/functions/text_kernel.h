@@ -11,7 +11,7 @@
 
 #include "functions/function.h"
 
-#define EACH_ROW(call, row)                                                                                     \
+#define EACH_ROW(call, row)                                                                                                                \
     for (uint32_t each_ = 0, row = 0; each_ < (call)->rows.count && (row = selection_row(&(call)->rows, each_), 1); each_++)
 
 /* t: text; b: text or binary; y: binary; i: integer, as BIGINT; d: number, as DOUBLE; o: BOOLEAN; *: anything. */

@@ -59,7 +59,8 @@ static void run_add(struct kernel_call *call)
 }
 
 /* DATE stays DATE by days and more, else becomes TIMESTAMP(6); a fraction unit needs room for its digits. */
-static enum status add_result(struct function_binding *binding, enum time_unit unit, const struct type *type, bool nullable, struct error *err)
+static enum status add_result(struct function_binding *binding, enum time_unit unit, const struct type *type, bool nullable,
+                              struct error *err)
 {
     enum type_kind kind = type->kind;
     int32_t precision = type->precision;

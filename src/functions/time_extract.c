@@ -89,10 +89,7 @@ static enum status bind_clock_field(struct function_binding *binding, enum time_
 {
     struct clock_field *field;
     TRY_ALLOC(field, arena_alloc(binding->arena, sizeof *field), err);
-    *field = (struct clock_field){unit == UNIT_HOUR     ? US_PER_DAY
-                                  : unit == UNIT_MINUTE ? US_PER_HOUR
-                                                        : US_PER_MINUTE,
-                                  time_unit_us(unit)};
+    *field = (struct clock_field){unit == UNIT_HOUR ? US_PER_DAY : unit == UNIT_MINUTE ? US_PER_HOUR : US_PER_MINUTE, time_unit_us(unit)};
     binding->kernel = (struct kernel){.run = run_clock_field, .traits = FUNCTION_STRICT | FUNCTION_TOTAL, .data = field};
     return STATUS_OK;
 }
@@ -115,8 +112,8 @@ static enum status bind_unit(struct function_binding *binding, enum time_unit un
     }
     enum time_unit *data;
     TRY_ALLOC(data, arena_copy(binding->arena, &unit, sizeof unit), err);
-    binding->kernel = (struct kernel){.run = interval ? run_extract_interval : run_extract, .traits = FUNCTION_STRICT | FUNCTION_TOTAL,
-                                      .data = data};
+    binding->kernel =
+        (struct kernel){.run = interval ? run_extract_interval : run_extract, .traits = FUNCTION_STRICT | FUNCTION_TOTAL, .data = data};
     return STATUS_OK;
 }
 
@@ -127,10 +124,10 @@ static enum status bind_extract(struct function_binding *binding, struct error *
     return bind_unit(binding, unit, err);
 }
 
-#define NAMED(name, unit)                                                                       \
-    static enum status bind_##name(struct function_binding *binding, struct error *err)         \
-    {                                                                                           \
-        return bind_unit(binding, unit, err);                                                   \
+#define NAMED(name, unit)                                                                                                                  \
+    static enum status bind_##name(struct function_binding *binding, struct error *err)                                                    \
+    {                                                                                                                                      \
+        return bind_unit(binding, unit, err);                                                                                              \
     }
 NAMED(year, UNIT_YEAR)
 NAMED(quarter, UNIT_QUARTER)
@@ -235,15 +232,18 @@ enum status time_bind_ceil(struct function_binding *binding, struct error *err)
 }
 
 static const struct function functions[] = {
-    {"EXTRACT", "time", "EXTRACT(unit FROM time)", "A field of a date, time, timestamp or interval, as BIGINT; weeks are those of ISO 8601.",
-     "EXTRACT(DAY FROM DATE '2020-02-29') = 29", 2, 2, bind_extract},
+    {"EXTRACT", "time", "EXTRACT(unit FROM time)",
+     "A field of a date, time, timestamp or interval, as BIGINT; weeks are those of ISO 8601.", "EXTRACT(DAY FROM DATE '2020-02-29') = 29",
+     2, 2, bind_extract},
     {"YEAR", "time", "YEAR(date)", "The year.", "YEAR(DATE '2020-02-29') = 2020", 1, 1, bind_year},
     {"QUARTER", "time", "QUARTER(date)", "The quarter of the year, 1 to 4.", "QUARTER(DATE '2020-02-29') = 1", 1, 1, bind_quarter},
     {"MONTH", "time", "MONTH(date)", "The month, 1 to 12.", "MONTH(DATE '2020-02-29') = 2", 1, 1, bind_month},
     {"WEEK", "time", "WEEK(date)", "The week of ISO 8601, 1 to 53.", "WEEK(DATE '2020-02-29') = 9", 1, 1, bind_week},
     {"DAYOFYEAR", "time", "DAYOFYEAR(date)", "The day of the year, 1 to 366.", "DAYOFYEAR(DATE '2020-02-29') = 60", 1, 1, bind_day_of_year},
-    {"DAYOFMONTH", "time", "DAYOFMONTH(date)", "The day of the month, 1 to 31.", "DAYOFMONTH(DATE '2020-02-29') = 29", 1, 1, bind_day_of_month},
-    {"DAYOFWEEK", "time", "DAYOFWEEK(date)", "The day of the week, Sunday is 1.", "DAYOFWEEK(DATE '2020-02-29') = 7", 1, 1, bind_day_of_week},
+    {"DAYOFMONTH", "time", "DAYOFMONTH(date)", "The day of the month, 1 to 31.", "DAYOFMONTH(DATE '2020-02-29') = 29", 1, 1,
+     bind_day_of_month},
+    {"DAYOFWEEK", "time", "DAYOFWEEK(date)", "The day of the week, Sunday is 1.", "DAYOFWEEK(DATE '2020-02-29') = 7", 1, 1,
+     bind_day_of_week},
     {"HOUR", "time", "HOUR(time)", "The hour, 0 to 23.", "HOUR(TIME '12:34:56') = 12", 1, 1, bind_hour},
     {"MINUTE", "time", "MINUTE(time)", "The minute, 0 to 59.", "MINUTE(TIME '12:34:56') = 34", 1, 1, bind_minute},
     {"SECOND", "time", "SECOND(time)", "The second, 0 to 59.", "SECOND(TIME '12:34:56') = 56", 1, 1, bind_second},

@@ -121,7 +121,8 @@ static enum status bind_from_seconds(struct function_binding *binding, struct er
 }
 
 static const struct function functions[] = {
-    {"DATE_FORMAT", "time", "DATE_FORMAT(timestamp, format)", "The time as text by a pattern of Java's letters; TIMESTAMP_LTZ in the session's zone.",
+    {"DATE_FORMAT", "time", "DATE_FORMAT(timestamp, format)",
+     "The time as text by a pattern of Java's letters; TIMESTAMP_LTZ in the session's zone.",
      "DATE_FORMAT(TIMESTAMP '2020-02-29 12:34:56', 'yyyy/MM/dd HH:mm') = '2020/02/29 12:34'", 2, 2, bind_format},
     {"FROM_UNIXTIME", "time", "FROM_UNIXTIME(seconds)\nFROM_UNIXTIME(seconds, format)",
      "Seconds since 1970-01-01 UTC as text in the session's zone, 'yyyy-MM-dd HH:mm:ss' unless another format is given.",

@@ -14,7 +14,7 @@ static inline bool time_is_point(const struct type *type) /* DATE, TIME, TIMESTA
     return type->kind == TYPE_DATE || type->kind == TYPE_TIME || type_is_timestamp(type);
 }
 
-#define TIME_EACH_ROW(call, row) \
+#define TIME_EACH_ROW(call, row)                                                                                                           \
     for (uint32_t row##_at = 0, row = 0; row##_at < (call)->rows.count && (row = selection_row(&(call)->rows, row##_at), true); row##_at++)
 
 #endif

@@ -92,7 +92,8 @@ static void run_text_to_instant(struct kernel_call *call)
         if (read_strictly(pattern, text, &time)) {
             vector_int64(call->result)[row] = cut_to_ms(parsed_instant(&time, zone));
         } else if (call->arg_count == 1) {
-            kernel_fail(call, row, ERROR_INVALID_ARGUMENT, "'%.*s' is no timestamp", (int)(text.length > 100 ? 100 : text.length), text.bytes);
+            kernel_fail(call, row, ERROR_INVALID_ARGUMENT, "'%.*s' is no timestamp", (int)(text.length > 100 ? 100 : text.length),
+                        text.bytes);
         } else {
             kernel_set_null(call, row);
         }
@@ -182,7 +183,8 @@ static void run_convert_zone(struct kernel_call *call)
             continue;
         }
         int64_t instant = time_to_later_instant(from, time.local_us);
-        char *buffer = time_pattern_max_length(data->pattern) > sizeof bytes ? kernel_alloc(call, time_pattern_max_length(data->pattern)) : bytes;
+        char *buffer =
+            time_pattern_max_length(data->pattern) > sizeof bytes ? kernel_alloc(call, time_pattern_max_length(data->pattern)) : bytes;
         if (buffer == NULL) {
             return;
         }
@@ -246,8 +248,8 @@ static enum status bind_number_to_instant(struct function_binding *binding, stru
     bool whole = type_is_integer(binding->args[0]->type) || binding->args[0]->type->kind == TYPE_NULL;
     TRY(function_coerce(binding, 0, whole ? &type_bigint : &type_double, err));
     binding->result = &type_timestamp_ltz3;
-    binding->kernel = (struct kernel){.run = whole ? run_integer_to_instant : run_double_to_instant,
-                                      .traits = FUNCTION_STRICT | FUNCTION_NULLABLE, .data = factor};
+    binding->kernel = (struct kernel){
+        .run = whole ? run_integer_to_instant : run_double_to_instant, .traits = FUNCTION_STRICT | FUNCTION_NULLABLE, .data = factor};
     return STATUS_OK;
 }
 
@@ -278,8 +280,8 @@ static enum status bind_convert_zone(struct function_binding *binding, struct er
     TRY(time_zone_bind(binding, 2, &data->other_zone, err));
     uint32_t fails = data->zone == NULL || data->other_zone == NULL ? FUNCTION_CAN_FAIL : 0;
     binding->result = &type_string;
-    binding->kernel = (struct kernel){.run = run_convert_zone, .traits = FUNCTION_STRICT | FUNCTION_NULLABLE | fails, .data = data,
-                                      .free_scratch = time_text_free};
+    binding->kernel = (struct kernel){
+        .run = run_convert_zone, .traits = FUNCTION_STRICT | FUNCTION_NULLABLE | fails, .data = data, .free_scratch = time_text_free};
     return STATUS_OK;
 }
 
@@ -288,7 +290,9 @@ static const struct function functions[] = {
      "TO_DATE('29.02.2020', 'dd.MM.yyyy') = DATE '2020-02-29'", 1, 2, bind_to_date},
     {"TO_TIMESTAMP", "time", "TO_TIMESTAMP(text)\nTO_TIMESTAMP(text, format)", "The TIMESTAMP(3) of a text; NULL when it is none.",
      "TO_TIMESTAMP('2020-02-29 12:34:56') = TIMESTAMP '2020-02-29 12:34:56'", 1, 2, bind_to_timestamp},
-    {"TO_TIMESTAMP_LTZ", "time", "TO_TIMESTAMP_LTZ(number)\nTO_TIMESTAMP_LTZ(number, precision)\nTO_TIMESTAMP_LTZ(text)\nTO_TIMESTAMP_LTZ(text, format)\nTO_TIMESTAMP_LTZ(text, format, zone)",
+    {"TO_TIMESTAMP_LTZ", "time",
+     "TO_TIMESTAMP_LTZ(number)\nTO_TIMESTAMP_LTZ(number, precision)\nTO_TIMESTAMP_LTZ(text)\nTO_TIMESTAMP_LTZ(text, "
+     "format)\nTO_TIMESTAMP_LTZ(text, format, zone)",
      "The instant of a number of milliseconds (precision 3) or seconds (precision 0) since 1970, or of a text in UTC or the given zone.",
      "TO_TIMESTAMP_LTZ(100, 0)", 1, 3, bind_to_instant},
     {"UNIX_TIMESTAMP", "time", "UNIX_TIMESTAMP()\nUNIX_TIMESTAMP(text)\nUNIX_TIMESTAMP(text, format)",

@@ -107,8 +107,8 @@ static enum status read_part(struct arena *arena, struct text text, size_t *at, 
         return STATUS_OK;
     }
     if (strchr(letters, byte) == NULL) {
-        return error_set(err, ERROR_INVALID_ARGUMENT, "the letter '%c' in the time format '%.*s' is not supported; the letters are %s", byte,
-                         (int)(text.length > 100 ? 100 : text.length), text.bytes, letters);
+        return error_set(err, ERROR_INVALID_ARGUMENT, "the letter '%c' in the time format '%.*s' is not supported; the letters are %s",
+                         byte, (int)(text.length > 100 ? 100 : text.length), text.bytes, letters);
     }
     size_t end = *at;
     while (end < text.length && text.bytes[end] == byte && end - *at < 19) {
@@ -232,7 +232,8 @@ static size_t put_part(const struct part *part, const struct moment *moment, cha
     switch (part->letter) {
     case 'y':
     case 'u':
-        return part->count == 2 ? put_number(floor_modulo(moment->date.year, 100), 2, out) : put_number(moment->date.year, part->count, out);
+        return part->count == 2 ? put_number(floor_modulo(moment->date.year, 100), 2, out)
+                                : put_number(moment->date.year, part->count, out);
     case 'M':
     case 'L':
         return part->count <= 2 ? put_number(moment->date.month, part->count, out)

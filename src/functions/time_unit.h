@@ -33,8 +33,8 @@ enum time_unit {
 bool time_unit_find(struct text name, enum time_unit *unit);
 /* The constant unit in argument `index`; WRONG_ARGUMENTS when it is none. */
 enum status time_unit_bind(const struct function_binding *binding, uint32_t index, enum time_unit *unit, struct error *err);
-int64_t time_unit_us(enum time_unit unit);      /* MICROSECOND .. WEEK; 0 for others */
-int32_t time_unit_months(enum time_unit unit);  /* MONTH .. MILLENNIUM; 0 for others */
+int64_t time_unit_us(enum time_unit unit);     /* MICROSECOND .. WEEK; 0 for others */
+int32_t time_unit_months(enum time_unit unit); /* MONTH .. MILLENNIUM; 0 for others */
 
 /* `nanos`: what a value of nanoseconds has beyond its microseconds. */
 int64_t time_extract(enum time_unit unit, int64_t local_us, uint32_t nanos);

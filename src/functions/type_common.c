@@ -18,8 +18,8 @@ static const struct type *common_numeric(struct arena *arena, const struct type 
         return type_with_nullable(arena, left->kind > right->kind ? left : right, nullable);
     }
     if (type_is_approximate(left) || type_is_approximate(right)) {
-        bool is_float = left->kind != TYPE_DOUBLE && right->kind != TYPE_DOUBLE && left->kind != TYPE_DECIMAL &&
-                        right->kind != TYPE_DECIMAL;
+        bool is_float =
+            left->kind != TYPE_DOUBLE && right->kind != TYPE_DOUBLE && left->kind != TYPE_DECIMAL && right->kind != TYPE_DECIMAL;
         return type_make(arena, is_float ? TYPE_FLOAT : TYPE_DOUBLE, 0, 0, nullable);
     }
     /* Past 38 digits the fraction gives way. */

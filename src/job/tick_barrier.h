@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 struct tick_votes {
-    bool rows;    /* any: sources gave rows, or a timer is due */
-    bool failed;  /* any */
-    bool ended;   /* all: sources have ended */
+    bool rows;   /* any: sources gave rows, or a timer is due */
+    bool failed; /* any */
+    bool ended;  /* all: sources have ended */
 };
 struct tick_barrier {
     pthread_mutex_t mutex;

@@ -15,7 +15,7 @@ static enum status build_aggregate(const struct build *build, const struct plan_
 {
     struct group_aggregate_spec *spec;
     TRY_ALLOC(spec, arena_copy(build->circuit->arena, &node->group_aggregate, sizeof *spec), err);
-    spec->empty_row_by_hash = spec->key_count > 0 && node->inputs[0]->operator == PLAN_EXCHANGE;
+    spec->empty_row_by_hash = spec->key_count > 0 && node->inputs[0]->operator== PLAN_EXCHANGE;
     spec->emit_empty_row = spec->emit_empty_row && (spec->empty_row_by_hash || build->circuit->worker == 0);
     return group_aggregate_create(build->circuit, spec, input_of(build, node, 0), made, err);
 }

@@ -46,7 +46,8 @@ static void describe_calc(const struct plan_node *node, struct text_builder *out
         const char *name = node->schema->columns[i].name;
         text_append_text(out, i == 0 ? "select " : ", ");
         expression_print(expression, input, out);
-        bool same = expression->kind == EXPRESSION_COLUMN && text_equal(text_from(name), text_from(node->inputs[0]->schema->columns[expression->index].name));
+        bool same = expression->kind == EXPRESSION_COLUMN &&
+                    text_equal(text_from(name), text_from(node->inputs[0]->schema->columns[expression->index].name));
         if (!same) {
             text_append_format(out, " AS %s", name);
         }

@@ -118,8 +118,8 @@ static enum status check_accepts(struct planner *planner, const struct plan_node
     const char *reason = plan_operator_name(changing->operator);
     if (accepts == SINK_INSERTS) {
         return error_set_at(err, ERROR_CHANGELOG_REFUSED, insert->relation->line, insert->relation->column,
-                            "table '%s' takes inserted rows only, but rows of this query change later (its %s updates or withdraws them)", table,
-                            reason);
+                            "table '%s' takes inserted rows only, but rows of this query change later (its %s updates or withdraws them)",
+                            table, reason);
     }
     if (accepts == SINK_UPSERTS && context->primary_key_count == 0) {
         return error_set_at(err, ERROR_CHANGELOG_REFUSED, insert->relation->line, insert->relation->column,
@@ -131,9 +131,10 @@ static enum status check_accepts(struct planner *planner, const struct plan_node
     bool keyed = context->primary_key_count == 0 || planner->context->settings.upsert_materialize || conflicts ||
                  properties_has_key_within(&input->properties, context->primary_key, context->primary_key_count);
     if (!keyed) {
-        return error_set_at(err, ERROR_CHANGELOG_REFUSED, insert->relation->line, insert->relation->column,
-                            "the primary key (%s) of table '%s' is not a key of the query: changes of different rows would overwrite each other",
-                            column_names(planner, input->schema, context->primary_key, context->primary_key_count), table);
+        return error_set_at(
+            err, ERROR_CHANGELOG_REFUSED, insert->relation->line, insert->relation->column,
+            "the primary key (%s) of table '%s' is not a key of the query: changes of different rows would overwrite each other",
+            column_names(planner, input->schema, context->primary_key, context->primary_key_count), table);
     }
     return STATUS_OK;
 }

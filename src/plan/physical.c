@@ -23,11 +23,11 @@ const char *plan_operator_state(enum plan_operator op)
 }
 
 static plan_relation_fn *const planners[] = {
-    [RELATION_SCAN] = plan_scan,           [RELATION_VALUES] = plan_values,       [RELATION_FILTER] = plan_filter,
-    [RELATION_PROJECT] = plan_project,     [RELATION_WATERMARK] = plan_watermark, [RELATION_AGGREGATE] = plan_aggregate,
-    [RELATION_WINDOW] = plan_window,       [RELATION_JOIN] = plan_join,           [RELATION_LATERAL] = plan_lateral,
-    [RELATION_OVER] = plan_over,           [RELATION_SORT] = plan_sort,           [RELATION_UNION] = plan_union,
-    [RELATION_INTERSECT] = plan_set,       [RELATION_EXCEPT] = plan_set,
+    [RELATION_SCAN] = plan_scan,       [RELATION_VALUES] = plan_values,       [RELATION_FILTER] = plan_filter,
+    [RELATION_PROJECT] = plan_project, [RELATION_WATERMARK] = plan_watermark, [RELATION_AGGREGATE] = plan_aggregate,
+    [RELATION_WINDOW] = plan_window,   [RELATION_JOIN] = plan_join,           [RELATION_LATERAL] = plan_lateral,
+    [RELATION_OVER] = plan_over,       [RELATION_SORT] = plan_sort,           [RELATION_UNION] = plan_union,
+    [RELATION_INTERSECT] = plan_set,   [RELATION_EXCEPT] = plan_set,
 };
 
 enum status plan_relation(struct planner *planner, struct relation *relation, struct plan_node **node, struct error *err)
@@ -61,7 +61,7 @@ enum status plan_add(struct planner *planner, enum plan_operator op, struct plan
     struct plan_node *added;
     TRY_ALLOC(added, arena_alloc(planner->arena, sizeof *added), err);
     TRY_ALLOC(added->inputs, arena_alloc(planner->arena, (input_count + 1) * sizeof *added->inputs), err);
-    added->operator = op;
+    added->operator= op;
     added->schema = schema;
     added->input_count = input_count;
     for (uint32_t i = 0; i < input_count; i++) {
@@ -148,7 +148,8 @@ enum status plan_project(struct planner *planner, struct relation *relation, str
 enum status plan_lateral(struct planner *planner, struct relation *relation, struct plan_node **node, struct error *err)
 {
     if (!text_equal_ignoring_case(text_from(relation->lateral.function), TEXT("UNNEST"))) {
-        return plan_refuse(relation, ERROR_NOT_SUPPORTED, err, "the table function %s is not supported in FROM", relation->lateral.function);
+        return plan_refuse(relation, ERROR_NOT_SUPPORTED, err, "the table function %s is not supported in FROM",
+                           relation->lateral.function);
     }
     struct plan_node *input;
     TRY(plan_relation(planner, relation->inputs[0], &input, err));
@@ -241,14 +242,13 @@ enum status plan_set(struct planner *planner, struct relation *relation, struct 
     for (uint32_t i = 0; i < 2; i++) {
         TRY(plan_relation(planner, relation->inputs[i], &inputs[i], err));
     }
-    bool placed = planner->context->settings.parallelism <= 1 || (inputs[0]->properties.distribution == DISTRIBUTION_ONE &&
-                                                                  inputs[1]->properties.distribution == DISTRIBUTION_ONE);
+    bool placed = planner->context->settings.parallelism <= 1 ||
+                  (inputs[0]->properties.distribution == DISTRIBUTION_ONE && inputs[1]->properties.distribution == DISTRIBUTION_ONE);
     for (uint32_t i = 0; i < 2 && !placed; i++) {
         TRY(plan_exchange(planner, inputs[i], all, count, &inputs[i], err));
     }
     TRY(plan_add(planner, PLAN_SET, inputs, 2, &relation->schema, node, err));
-    (*node)->set =
-        (struct set_spec){plan_input(inputs[0]), plan_input(inputs[1]), relation->kind == RELATION_EXCEPT, relation->set.all};
+    (*node)->set = (struct set_spec){plan_input(inputs[0]), plan_input(inputs[1]), relation->kind == RELATION_EXCEPT, relation->set.all};
     struct properties *properties = &(*node)->properties;
     properties->changes = true;
     properties->ordered = false;

@@ -12,31 +12,31 @@
 #include "plan/properties.h"
 
 /* operator, name in EXPLAIN, what it keeps */
-#define PLAN_OPERATOR_LIST(X)                                                      \
-    X(SOURCE, "Source", NULL)                                                      \
-    X(VALUES, "Values", NULL)                                                      \
-    X(WATERMARK, "Watermark", NULL)                                                \
-    X(CALC, "Calc", NULL)                                                          \
-    X(UNION, "Union", NULL)                                                        \
-    X(EXCHANGE, "Exchange", NULL)                                                  \
-    X(GROUP_AGGREGATE, "GroupAggregate", "one entry a group")                      \
-    X(EXPAND, "Expand", NULL)                                                      \
-    X(WINDOW_COLUMNS, "WindowTableFunction", NULL)                                 \
-    X(WINDOW_AGGREGATE, "WindowAggregate", "one entry a group and slice, until the watermark passes") \
-    X(SESSION_WINDOW, "SessionWindow", "open sessions a key")                      \
-    X(JOIN, "Join", "both sides")                                                  \
-    X(INTERVAL_JOIN, "IntervalJoin", "both sides, until the watermark passes")     \
-    X(WINDOW_JOIN, "WindowJoin", "both sides, until the watermark passes")         \
-    X(LOOKUP_JOIN, "LookupJoin", "the right side")                                 \
-    X(TEMPORAL_JOIN, "TemporalJoin", "versions of the right side, waiting left rows") \
-    X(TOP_N, "TopN", "rows a partition")                                           \
-    X(DEDUPLICATE, "Deduplicate", "one row a key")                                 \
-    X(OVER, "Over", "rows a partition")                                            \
-    X(SORT, "Sort", "all rows")                                                    \
-    X(LIMIT, "Limit", "rows up to the limit")                                      \
-    X(SET, "SetOperation", "counts a row")                                         \
-    X(UNNEST, "Unnest", NULL)                                                      \
-    X(SINK, "Sink", NULL)                                                          \
+#define PLAN_OPERATOR_LIST(X)                                                                                                              \
+    X(SOURCE, "Source", NULL)                                                                                                              \
+    X(VALUES, "Values", NULL)                                                                                                              \
+    X(WATERMARK, "Watermark", NULL)                                                                                                        \
+    X(CALC, "Calc", NULL)                                                                                                                  \
+    X(UNION, "Union", NULL)                                                                                                                \
+    X(EXCHANGE, "Exchange", NULL)                                                                                                          \
+    X(GROUP_AGGREGATE, "GroupAggregate", "one entry a group")                                                                              \
+    X(EXPAND, "Expand", NULL)                                                                                                              \
+    X(WINDOW_COLUMNS, "WindowTableFunction", NULL)                                                                                         \
+    X(WINDOW_AGGREGATE, "WindowAggregate", "one entry a group and slice, until the watermark passes")                                      \
+    X(SESSION_WINDOW, "SessionWindow", "open sessions a key")                                                                              \
+    X(JOIN, "Join", "both sides")                                                                                                          \
+    X(INTERVAL_JOIN, "IntervalJoin", "both sides, until the watermark passes")                                                             \
+    X(WINDOW_JOIN, "WindowJoin", "both sides, until the watermark passes")                                                                 \
+    X(LOOKUP_JOIN, "LookupJoin", "the right side")                                                                                         \
+    X(TEMPORAL_JOIN, "TemporalJoin", "versions of the right side, waiting left rows")                                                      \
+    X(TOP_N, "TopN", "rows a partition")                                                                                                   \
+    X(DEDUPLICATE, "Deduplicate", "one row a key")                                                                                         \
+    X(OVER, "Over", "rows a partition")                                                                                                    \
+    X(SORT, "Sort", "all rows")                                                                                                            \
+    X(LIMIT, "Limit", "rows up to the limit")                                                                                              \
+    X(SET, "SetOperation", "counts a row")                                                                                                 \
+    X(UNNEST, "Unnest", NULL)                                                                                                              \
+    X(SINK, "Sink", NULL)                                                                                                                  \
     X(RESULT, "Result", NULL)
 #define X(name, text, state) PLAN_##name,
 enum plan_operator { PLAN_OPERATOR_LIST(X) PLAN_OPERATOR_COUNT };
@@ -56,8 +56,8 @@ struct plan_node {
     uint32_t input_count, consumers;
     const struct schema *schema;
     struct properties properties;
-    struct node **running; /* by worker; set by plan_build */
-    const char *table;     /* SOURCE, WATERMARK, SINK */
+    struct node **running;    /* by worker; set by plan_build */
+    const char *table;        /* SOURCE, WATERMARK, SINK */
     struct plan_node *source; /* WATERMARK: the source below, for idle partitions */
     union {
         struct plan_source *read;
@@ -108,10 +108,10 @@ struct planner {
     struct plan *plan;
     struct arena *arena;
     const struct plan_context *context;
-    struct pointer_map memo;    /* relations to plan nodes */
-    struct pointer_map parents; /* how often a relation is read */
+    struct pointer_map memo;         /* relations to plan nodes */
+    struct pointer_map parents;      /* how often a relation is read */
     const struct relation *top_sort; /* of a query: its order is that of the result; NULL: none */
-    bool watermarks_read;       /* CURRENT_WATERMARK is used somewhere */
+    bool watermarks_read;            /* CURRENT_WATERMARK is used somewhere */
 };
 
 const char *plan_operator_name(enum plan_operator op);
@@ -174,7 +174,8 @@ struct time_bounds {
     uint32_t left_time, right_time;
 };
 /* Bounds between an event time of each side; false: there are not both. */
-bool join_time_bounds(const struct plan_node *left, const struct plan_node *right, const struct expression *condition, struct time_bounds *bounds);
+bool join_time_bounds(const struct plan_node *left, const struct plan_node *right, const struct expression *condition,
+                      struct time_bounds *bounds);
 
 /* output.c */
 enum status plan_result(struct planner *planner, struct plan_node *input, struct result_queue *queue, bool in_order, struct error *err);

@@ -69,7 +69,8 @@ enum status aggregate_parts_make(struct planner *planner, struct relation *relat
     TRY_ALLOC(keys, arena_alloc(planner->arena, room * sizeof *keys), err);
     TRY_ALLOC(calls, arena_alloc(planner->arena, (aggregate->call_count + 1) * sizeof *calls), err);
     for (uint32_t i = 0; i < aggregate->key_count; i++) {
-        TRY_ALLOC(wanted[count], expression_column(planner->arena, aggregate->keys[i], input->schema->columns[aggregate->keys[i]].type), err);
+        TRY_ALLOC(wanted[count], expression_column(planner->arena, aggregate->keys[i], input->schema->columns[aggregate->keys[i]].type),
+                  err);
         count++;
     }
     for (uint32_t i = 0; i < extra_count; i++) {

@@ -56,7 +56,7 @@ static enum status calc_merge(struct planner *planner, struct plan_node **input,
 {
     const struct plan_node *below = *input;
     const struct expression *const *inner = below->calc.expressions;
-    if (below->operator != PLAN_CALC || below->shared) {
+    if (below->operator!= PLAN_CALC || below->shared) {
         return STATUS_OK;
     }
     if (inner != NULL) {

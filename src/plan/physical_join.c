@@ -197,7 +197,7 @@ static void join_event_times(const struct join_plan *join, bool left, bool right
 }
 
 enum status join_add(struct planner *planner, const struct join_plan *join, enum plan_operator op, bool left_times, bool right_times,
-                            struct plan_node **node, struct error *err)
+                     struct plan_node **node, struct error *err)
 {
     struct plan_node *inputs[2] = {join->left, join->right};
     TRY(plan_add(planner, op, inputs, 2, join->spec.output, node, err));
@@ -243,7 +243,8 @@ static enum status plan_interval(struct planner *planner, struct join_plan *join
 {
     TRY(join_prepare(planner, join, join->relation->join.condition, false, err));
     TRY(join_add(planner, join, PLAN_INTERVAL_JOIN, true, true, node, err));
-    (*node)->interval_join = (struct interval_join_spec){join->spec, bounds->left_time, bounds->right_time, bounds->low, bounds->high, false};
+    (*node)->interval_join =
+        (struct interval_join_spec){join->spec, bounds->left_time, bounds->right_time, bounds->low, bounds->high, false};
     return join_keep(planner, join, *node, node, err);
 }
 
@@ -252,7 +253,8 @@ static bool is_window_equality(const struct plan_node *left, const struct plan_n
 {
     const struct window_property *l = &left->properties.window, *r = &right->properties.window;
     uint32_t left_count = left->schema->count;
-    if (!expression_is_call(condition, "=") || condition->args[0]->kind != EXPRESSION_COLUMN || condition->args[1]->kind != EXPRESSION_COLUMN) {
+    if (!expression_is_call(condition, "=") || condition->args[0]->kind != EXPRESSION_COLUMN ||
+        condition->args[1]->kind != EXPRESSION_COLUMN) {
         return false;
     }
     uint32_t a = condition->args[0]->index, b = condition->args[1]->index;
@@ -260,7 +262,8 @@ static bool is_window_equality(const struct plan_node *left, const struct plan_n
     if (low >= left_count || high < left_count) {
         return false;
     }
-    bool is_start = window_property_has(l->starts, l->start_count, low) && window_property_has(r->starts, r->start_count, high - left_count);
+    bool is_start =
+        window_property_has(l->starts, l->start_count, low) && window_property_has(r->starts, r->start_count, high - left_count);
     bool is_end = window_property_has(l->ends, l->end_count, low) && window_property_has(r->ends, r->end_count, high - left_count);
     *start = *start || is_start;
     *end = *end || is_end;
@@ -369,7 +372,8 @@ enum status plan_join(struct planner *planner, struct relation *relation, struct
         return plan_windowed(planner, &join, rest, node, err);
     }
     struct time_bounds bounds;
-    bool appended = !join.left->properties.changes && !join.right->properties.changes && !relation->join.null_aware && !relation->join.single;
+    bool appended =
+        !join.left->properties.changes && !join.right->properties.changes && !relation->join.null_aware && !relation->join.single;
     if (appended && join_time_bounds(join.left, join.right, relation->join.condition, &bounds)) {
         return plan_interval(planner, &join, &bounds, node, err);
     }

@@ -83,8 +83,7 @@ enum status join_split(struct planner *planner, const struct expression *conditi
                        bool plain_keys, struct join_parts *parts, struct error *err)
 {
     struct conditions all = {.arena = planner->arena};
-    *parts = (struct join_parts){
-        .left_keys.arena = planner->arena, .right_keys.arena = planner->arena, .rest.arena = planner->arena};
+    *parts = (struct join_parts){.left_keys.arena = planner->arena, .right_keys.arena = planner->arena, .rest.arena = planner->arena};
     TRY(conditions_split(&all, condition, err));
     TRY_ALLOC(parts->null_safe, arena_alloc(planner->arena, (all.count + 1) * sizeof *parts->null_safe), err);
     for (uint32_t i = 0; i < all.count; i++) {
@@ -105,7 +104,8 @@ struct linear_time {
 
 static bool constant_interval(const struct expression *expression, int64_t *value)
 {
-    if (expression->kind != EXPRESSION_CONSTANT || expression->type->kind != TYPE_INTERVAL_DAY || !vector_is_valid(expression->constant, 0)) {
+    if (expression->kind != EXPRESSION_CONSTANT || expression->type->kind != TYPE_INTERVAL_DAY ||
+        !vector_is_valid(expression->constant, 0)) {
         return false;
     }
     *value = vector_int64(expression->constant)[0];
@@ -120,7 +120,8 @@ static bool time_is_linear(const struct expression *expression, struct linear_ti
         time->column = expression->index;
         return type_is_timestamp(expression->type);
     }
-    if (expression->kind == EXPRESSION_CAST && type_is_timestamp(expression->type) && expression->type->kind == expression->args[0]->type->kind) {
+    if (expression->kind == EXPRESSION_CAST && type_is_timestamp(expression->type) &&
+        expression->type->kind == expression->args[0]->type->kind) {
         time->cast = true;
         return time_is_linear(expression->args[0], time);
     }
@@ -200,7 +201,8 @@ static void bounds_visit(const struct plan_node *left, const struct plan_node *r
     }
 }
 
-bool join_time_bounds(const struct plan_node *left, const struct plan_node *right, const struct expression *condition, struct time_bounds *bounds)
+bool join_time_bounds(const struct plan_node *left, const struct plan_node *right, const struct expression *condition,
+                      struct time_bounds *bounds)
 {
     *bounds = (struct time_bounds){0};
     if (condition != NULL) {

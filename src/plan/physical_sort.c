@@ -5,8 +5,8 @@ static bool is_temporal(const struct relation *relation, const struct plan_node 
 {
     const struct sort_relation *sort = &relation->sort;
     uint32_t column = sort->key_count > 0 ? sort->keys[0].column : 0;
-    return sort->key_count > 0 && !sort->keys[0].descending && !input->properties.changes && column_set_has(&input->properties.event_time, column) &&
-           input->schema->columns[column].time == TIME_ROWTIME;
+    return sort->key_count > 0 && !sort->keys[0].descending && !input->properties.changes &&
+           column_set_has(&input->properties.event_time, column) && input->schema->columns[column].time == TIME_ROWTIME;
 }
 
 static enum status plan_limit(struct planner *planner, struct relation *relation, struct plan_node *input, struct plan_node **node,
@@ -70,10 +70,11 @@ enum status plan_sort(struct planner *planner, struct relation *relation, struct
     }
     bool temporal = is_temporal(relation, input);
     if (!temporal && !input->properties.bounded) {
-        return plan_refuse(relation, ERROR_NOT_SUPPORTED, err,
-                           "ORDER BY over input that does not end, by '%s': only the ascending event time of rows that are only appended can lead; "
-                           "or add LIMIT",
-                           input->schema->columns[sort->keys[0].column].name);
+        return plan_refuse(
+            relation, ERROR_NOT_SUPPORTED, err,
+            "ORDER BY over input that does not end, by '%s': only the ascending event time of rows that are only appended can lead; "
+            "or add LIMIT",
+            input->schema->columns[sort->keys[0].column].name);
     }
     return plan_order(planner, relation, input, temporal, node, err);
 }

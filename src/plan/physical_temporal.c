@@ -80,7 +80,8 @@ enum status plan_temporal(struct planner *planner, struct join_plan *join, struc
     TRY(plan_relation(planner, right, &join->right, err));
     uint32_t right_time = time_column_of(join->right);
     if (right_time == COLUMN_NONE) {
-        return plan_refuse(relation, ERROR_NOT_SUPPORTED, err, "FOR SYSTEM_TIME AS OF an event time over a table without an event time of its own");
+        return plan_refuse(relation, ERROR_NOT_SUPPORTED, err,
+                           "FOR SYSTEM_TIME AS OF an event time over a table without an event time of its own");
     }
     if (!column_set_has(&join->left->properties.event_time, relation->join.time_column) || join->left->properties.changes) {
         return plan_refuse(relation, ERROR_NOT_SUPPORTED, err, "FOR SYSTEM_TIME AS OF '%s': %s",

@@ -36,8 +36,7 @@ static enum status plan_start(const struct plan_context *context, struct plan **
     (*plan)->arena = arena;
     (*plan)->context_copy = *context;
     (*plan)->context = &(*plan)->context_copy;
-    *planner = (struct planner){
-        .plan = *plan, .arena = arena, .context = (*plan)->context, .memo.arena = arena, .parents.arena = arena};
+    *planner = (struct planner){.plan = *plan, .arena = arena, .context = (*plan)->context, .memo.arena = arena, .parents.arena = arena};
     return STATUS_OK;
 }
 
@@ -196,7 +195,7 @@ static void progress_of_nodes(const struct plan *plan, struct plan_progress *pro
             progress->null_time += node->running[w]->metrics.null_time;
             watermark = node->running[w]->watermark < watermark ? node->running[w]->watermark : watermark;
         }
-        if (node->operator == PLAN_WATERMARK && watermark < progress->watermark_us) {
+        if (node->operator== PLAN_WATERMARK && watermark<progress->watermark_us) {
             progress->watermark_us = watermark;
             progress->held_by = node->table;
         }
@@ -207,7 +206,7 @@ void plan_progress_read(const struct plan *plan, struct plan_progress *progress)
 {
     *progress = (struct plan_progress){.watermark_us = WATERMARK_END};
     for (uint32_t i = 0; i < plan->node_count; i++) {
-        if (plan->nodes[i]->operator == PLAN_SOURCE) {
+        if (plan->nodes[i]->operator== PLAN_SOURCE) {
             const struct source_counters *counters = &plan->nodes[i]->read->counters;
             progress->rows_read += counters->rows;
             progress->bytes_read += counters->bytes;

@@ -38,9 +38,9 @@ enum status plan_make_query(const struct plan_context *context, struct relation 
 enum status plan_make_inserts(const struct plan_context *context, const struct bound_insert *inserts, uint32_t count, struct plan **plan,
                               struct error *err);
 void plan_close(struct plan *plan);
-bool plan_is_bounded(const struct plan *plan); /* all sources end */
-bool plan_is_insert_only(const struct plan *plan); /* of a query: no retraction can come */
-bool plan_is_ordered(const struct plan *plan);     /* of a query: rows come in the order asked for */
+bool plan_is_bounded(const struct plan *plan);             /* all sources end */
+bool plan_is_insert_only(const struct plan *plan);         /* of a query: no retraction can come */
+bool plan_is_ordered(const struct plan *plan);             /* of a query: rows come in the order asked for */
 const struct schema *plan_schema(const struct plan *plan); /* of a query */
 /* Nodes of worker `circuit->worker`; all workers build the same plan before the first tick. */
 enum status plan_build(struct plan *plan, struct circuit *circuit, struct error *err);

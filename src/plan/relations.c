@@ -218,8 +218,8 @@ struct relation *relation_filter(struct arena *arena, struct relation *input, co
     return filter;
 }
 
-struct relation *relation_project(struct arena *arena, struct relation *input, uint32_t count,
-                                  const struct expression *const *expressions, const struct column *columns)
+struct relation *relation_project(struct arena *arena, struct relation *input, uint32_t count, const struct expression *const *expressions,
+                                  const struct column *columns)
 {
     struct relation *project = relation_new(arena, RELATION_PROJECT, count, 1);
     if (project != NULL) {

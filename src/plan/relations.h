@@ -69,8 +69,8 @@ const struct expression *expression_apply(struct expression_change *change, cons
 struct relation *relation_new(struct arena *arena, enum relation_kind kind, uint32_t column_count, uint32_t input_count);
 struct relation *relation_copy(struct arena *arena, const struct relation *relation); /* shallow, own array of inputs */
 struct relation *relation_filter(struct arena *arena, struct relation *input, const struct expression *condition);
-struct relation *relation_project(struct arena *arena, struct relation *input, uint32_t count,
-                                  const struct expression *const *expressions, const struct column *columns);
+struct relation *relation_project(struct arena *arena, struct relation *input, uint32_t count, const struct expression *const *expressions,
+                                  const struct column *columns);
 /* A projection to some columns of the input. */
 struct relation *relation_select(struct arena *arena, struct relation *input, const uint32_t *columns, uint32_t count);
 struct relation *relation_join(struct arena *arena, enum join_kind kind, struct relation *left, struct relation *right,

@@ -39,8 +39,8 @@ typedef enum status rewrite_change_fn(struct rewrite *rewrite, struct relation *
                                       struct error *err);
 enum status rewrite_bottom_up(struct rewrite *rewrite, rewrite_change_fn *change, void *context, struct error *err);
 
-/* May the expressions of an inner projection be put in place of the columns that read them? Not what is volatile, and (unless trivial, or read
- * once by an only reader) not what would then be computed more often or grow the text beyond bounds. `condition`: the reader is a
+/* May the expressions of an inner projection be put in place of the columns that read them? Not what is volatile, and (unless trivial, or
+ * read once by an only reader) not what would then be computed more often or grow the text beyond bounds. `condition`: the reader is a
  * condition beside the projection, so only cheap expressions may be there twice. */
 bool projection_can_merge(const struct expression *const *readers, uint32_t reader_count, const struct expression *const *inner,
                           uint32_t inner_count, bool condition);

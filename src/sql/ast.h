@@ -28,14 +28,14 @@ struct ast_name {
 /* ---- types ---- */
 struct ast_type {
     struct position at;
-    const char *name; /* upper case, canonical: "INT", "VARCHAR", "STRING", "TIMESTAMP", "TIMESTAMP_LTZ", "DECIMAL", "ARRAY",
-                         "MAP", "MULTISET", "ROW", "INTERVAL_MONTH", "INTERVAL_DAY", "RAW", or a user's type name */
+    const char *name;         /* upper case, canonical: "INT", "VARCHAR", "STRING", "TIMESTAMP", "TIMESTAMP_LTZ", "DECIMAL", "ARRAY",
+                                 "MAP", "MULTISET", "ROW", "INTERVAL_MONTH", "INTERVAL_DAY", "RAW", or a user's type name */
     int32_t precision, scale; /* -1: not given */
     bool nullable;
     const struct ast_type *const *children;
     uint32_t child_count;
-    const char *const *field_names; /* ROW, STRUCTURED */
-    const char *const *field_comments; /* entries NULL: none */
+    const char *const *field_names;      /* ROW, STRUCTURED */
+    const char *const *field_comments;   /* entries NULL: none */
     const char *class_name, *serializer; /* RAW('class', 'serializer'); STRUCTURED<'class', ...> */
     const char *unit_from, *unit_to;     /* INTERVAL_*: as written, e.g. "DAY", "SECOND"; unit_to may be NULL */
     struct ast_name user_name;           /* a user's type; count 0: a type of SQL's */
@@ -43,14 +43,14 @@ struct ast_type {
 
 /* ---- expressions ---- */
 enum ast_expression_kind {
-    AST_COLUMN,     /* name: col, t.col, row.field, ... resolved by the binder */
-    AST_STAR,       /* name.* or * (name.count == 0) */
+    AST_COLUMN, /* name: col, t.col, row.field, ... resolved by the binder */
+    AST_STAR,   /* name.* or * (name.count == 0) */
     AST_NULL,
-    AST_BOOLEAN,    /* boolean; UNKNOWN is AST_NULL */
-    AST_NUMBER,     /* text as written (digits, '.', exponent) */
-    AST_STRING,     /* text (unescaped; may hold NUL: use length) */
-    AST_BINARY,     /* X'..': text holds the bytes */
-    AST_DATE,       /* DATE '..': text */
+    AST_BOOLEAN, /* boolean; UNKNOWN is AST_NULL */
+    AST_NUMBER,  /* text as written (digits, '.', exponent) */
+    AST_STRING,  /* text (unescaped; may hold NUL: use length) */
+    AST_BINARY,  /* X'..': text holds the bytes */
+    AST_DATE,    /* DATE '..': text */
     AST_TIME,
     AST_TIMESTAMP,
     AST_INTERVAL,   /* text, unit_from, unit_to, negative, precision (leading), scale (fraction) */
@@ -90,15 +90,15 @@ struct ast_expression {
     const char *op;       /* AST_OPERATOR, AST_QUANTIFIED: canonical upper-case spelling */
     struct text text;
     bool boolean, negated, negative, try_cast, distinct, all, ignore_nulls, respect_nulls, star_argument /* COUNT(*) */;
-    bool symmetric; /* BETWEEN SYMMETRIC */
-    int32_t precision, scale; /* AST_INTERVAL; -1: not given. AST_TIME*: none */
+    bool symmetric;                  /* BETWEEN SYMMETRIC */
+    int32_t precision, scale;        /* AST_INTERVAL; -1: not given. AST_TIME*: none */
     const char *unit_from, *unit_to; /* AST_INTERVAL; and for EXTRACT/FLOOR/TIMESTAMPADD units: an AST_COLUMN-free argument, see below */
     const struct ast_expression *const *args;
     uint32_t arg_count;
     const struct ast_expression *operand, *else_value, *filter;
     const struct ast_type *type;
     const struct ast_query *subquery;
-    const struct ast_window *over;      /* AST_CALL ... OVER (...) or OVER name */
+    const struct ast_window *over;             /* AST_CALL ... OVER (...) or OVER name */
     const struct ast_order_item *within_group; /* also ORDER BY inside the call */
     uint32_t within_group_count;
     const struct ast_expression *const *partition; /* AST_TABLE_ARG */
@@ -165,7 +165,7 @@ enum ast_table_kind {
     AST_TABLE_VALUES,   /* (VALUES ...): query */
 };
 enum ast_join_kind { AST_JOIN_INNER, AST_JOIN_LEFT, AST_JOIN_RIGHT, AST_JOIN_FULL, AST_JOIN_CROSS, AST_JOIN_SEMI, AST_JOIN_ANTI };
-struct ast_match; /* sql/ast_match.h */
+struct ast_match;   /* sql/ast_match.h */
 struct ast_sample { /* TABLESAMPLE {BERNOULLI | SYSTEM} (percent) [REPEATABLE (seed)] */
     const char *method;
     const struct ast_expression *percent, *seed;
@@ -190,7 +190,7 @@ struct ast_table {
     uint32_t using_count;
     const struct ast_match *match;
     const struct ast_sample *sample; /* TABLESAMPLE */
-    uint32_t height; /* of the tree of joins: at most SQL_DEPTH_MAX */
+    uint32_t height;                 /* of the tree of joins: at most SQL_DEPTH_MAX */
 };
 
 struct ast_select_item {
@@ -245,25 +245,25 @@ struct ast_query {
     /* of the whole */
     const struct ast_order_item *order;
     uint32_t order_count;
-    uint32_t height; /* of the tree of set operations: at most SQL_DEPTH_MAX */
+    uint32_t height;                             /* of the tree of set operations: at most SQL_DEPTH_MAX */
     const struct ast_expression *offset, *fetch; /* LIMIT n, FETCH FIRST n; NULL: none */
 };
 
 /* ---- statements ---- */
 /* kind, words as written, acts: ACT this version runs it; else it is refused by name when bound */
-#define AST_STATEMENT_LIST(X)                              \
-    X(QUERY, "SELECT")                                     \
-    X(INSERT, "INSERT")                                    \
-    X(STATEMENT_SET, "EXECUTE STATEMENT SET")              \
-    X(EXPLAIN, "EXPLAIN")                                  \
-    X(CREATE_TABLE, "CREATE TABLE")                        \
-    X(CREATE_VIEW, "CREATE VIEW")                          \
-    X(DROP, "DROP")                                        \
-    X(SHOW, "SHOW")                                        \
-    X(DESCRIBE, "DESCRIBE")                                \
-    X(USE, "USE")                                          \
-    X(SET, "SET")                                          \
-    X(RESET, "RESET")                                      \
+#define AST_STATEMENT_LIST(X)                                                                                                              \
+    X(QUERY, "SELECT")                                                                                                                     \
+    X(INSERT, "INSERT")                                                                                                                    \
+    X(STATEMENT_SET, "EXECUTE STATEMENT SET")                                                                                              \
+    X(EXPLAIN, "EXPLAIN")                                                                                                                  \
+    X(CREATE_TABLE, "CREATE TABLE")                                                                                                        \
+    X(CREATE_VIEW, "CREATE VIEW")                                                                                                          \
+    X(DROP, "DROP")                                                                                                                        \
+    X(SHOW, "SHOW")                                                                                                                        \
+    X(DESCRIBE, "DESCRIBE")                                                                                                                \
+    X(USE, "USE")                                                                                                                          \
+    X(SET, "SET")                                                                                                                          \
+    X(RESET, "RESET")                                                                                                                      \
     X(OTHER, "")
 #define X(name, words) AST_STATEMENT_##name,
 enum ast_statement_kind { AST_STATEMENT_LIST(X) AST_STATEMENT_COUNT };
@@ -274,14 +274,14 @@ struct ast_column_def {
     enum ast_column_kind kind;
     struct position at;
     const char *name, *comment;
-    const struct ast_type *type;              /* NULL for COMPUTED, and for CREATE TABLE (cols) AS SELECT */
-    const struct ast_expression *expression;  /* COMPUTED */
-    struct text expression_sql;               /* as written */
-    const char *metadata_key;                 /* METADATA FROM 'key'; NULL: the column's name */
+    const struct ast_type *type;             /* NULL for COMPUTED, and for CREATE TABLE (cols) AS SELECT */
+    const struct ast_expression *expression; /* COMPUTED */
+    struct text expression_sql;              /* as written */
+    const char *metadata_key;                /* METADATA FROM 'key'; NULL: the column's name */
     bool is_virtual, primary_key;
 };
 struct ast_distribution { /* DISTRIBUTED [BY [HASH | RANGE] (columns)] [INTO n BUCKETS] */
-    const char *kind; /* NULL: not given */
+    const char *kind;     /* NULL: not given */
     const char *const *columns;
     uint32_t column_count;
     int64_t buckets; /* -1: not given */
@@ -302,7 +302,7 @@ struct ast_create_table {
     struct position watermark_at;
     const char *const *primary_key;
     uint32_t primary_key_count;
-    const char *constraint_name; /* CONSTRAINT name PRIMARY KEY; NULL: none */
+    const char *constraint_name;       /* CONSTRAINT name PRIMARY KEY; NULL: none */
     bool primary_key_enforced_missing; /* PRIMARY KEY without NOT ENFORCED */
     const char *const *partition_by;
     uint32_t partition_count;
@@ -349,10 +349,11 @@ struct ast_drop {
     bool temporary, system, if_exists, cascade;
 };
 struct ast_show {
-    const char *what; /* "TABLES", "VIEWS", "COLUMNS", "FUNCTIONS", "CREATE TABLE", "CREATE VIEW", "DATABASES", "CATALOGS", "CURRENT DATABASE", "JOBS", ... */
+    const char *what;     /* "TABLES", "VIEWS", "COLUMNS", "FUNCTIONS", "CREATE TABLE", "CREATE VIEW", "DATABASES", "CATALOGS", "CURRENT
+                             DATABASE", "JOBS", ... */
     struct ast_name name; /* FROM/IN x, or the object */
     bool full, negated, ignore_case /* ILIKE */, extended, user;
-    const char *like; /* NULL: none */
+    const char *like;                   /* NULL: none */
     const struct ast_option *partition; /* PARTITIONS t PARTITION (k = v): values as SQL */
     uint32_t partition_count;
 };
@@ -363,15 +364,30 @@ struct ast_statement {
     union {
         const struct ast_query *query;
         struct ast_insert insert;
-        struct { const struct ast_statement *const *inserts; uint32_t count; } set;
-        struct { const struct ast_statement *statement; bool changelog_mode, estimated_cost, execution_plan, plan_advice; } explain;
+        struct {
+            const struct ast_statement *const *inserts;
+            uint32_t count;
+        } set;
+        struct {
+            const struct ast_statement *statement;
+            bool changelog_mode, estimated_cost, execution_plan, plan_advice;
+        } explain;
         struct ast_create_table create_table;
         struct ast_create_view create_view;
         struct ast_drop drop;
         struct ast_show show;
-        struct { struct ast_name name; bool extended; const char *what; } describe; /* what: "TABLE", "CATALOG", "FUNCTION", ... */
-        struct { const char *what; struct ast_name name; } use;   /* "CATALOG", "DATABASE", "MODULES" */
-        struct { const char *key, *value; } setting;              /* SET: key NULL lists all; RESET: key NULL resets all */
+        struct {
+            struct ast_name name;
+            bool extended;
+            const char *what;
+        } describe; /* what: "TABLE", "CATALOG", "FUNCTION", ... */
+        struct {
+            const char *what;
+            struct ast_name name;
+        } use; /* "CATALOG", "DATABASE", "MODULES" */
+        struct {
+            const char *key, *value;
+        } setting;         /* SET: key NULL lists all; RESET: key NULL resets all */
         const void *other; /* the typed tree of sql/ast_other.h, by `words` */
     };
 };

@@ -13,27 +13,27 @@
 
 /* ---- ALTER ---- */
 enum ast_alter_kind {
-    AST_ALTER_RENAME,            /* RENAME TO new_name */
-    AST_ALTER_RENAME_COLUMN,     /* RENAME column TO new_name */
-    AST_ALTER_SET,               /* SET (options) */
-    AST_ALTER_RESET,             /* RESET (keys): the options' keys */
-    AST_ALTER_COMMENT,           /* COMMENT 'text' */
-    AST_ALTER_ADD,               /* ADD columns, key, watermark, distribution */
-    AST_ALTER_MODIFY,            /* MODIFY the same */
-    AST_ALTER_ADD_PARTITION,     /* ADD PARTITION (k = v): partition, options */
-    AST_ALTER_DROP_COLUMNS,      /* DROP (drops) */
+    AST_ALTER_RENAME,        /* RENAME TO new_name */
+    AST_ALTER_RENAME_COLUMN, /* RENAME column TO new_name */
+    AST_ALTER_SET,           /* SET (options) */
+    AST_ALTER_RESET,         /* RESET (keys): the options' keys */
+    AST_ALTER_COMMENT,       /* COMMENT 'text' */
+    AST_ALTER_ADD,           /* ADD columns, key, watermark, distribution */
+    AST_ALTER_MODIFY,        /* MODIFY the same */
+    AST_ALTER_ADD_PARTITION, /* ADD PARTITION (k = v): partition, options */
+    AST_ALTER_DROP_COLUMNS,  /* DROP (drops) */
     AST_ALTER_DROP_PRIMARY_KEY,
-    AST_ALTER_DROP_CONSTRAINT,   /* column: the constraint's name */
+    AST_ALTER_DROP_CONSTRAINT, /* column: the constraint's name */
     AST_ALTER_DROP_WATERMARK,
     AST_ALTER_DROP_DISTRIBUTION,
-    AST_ALTER_DROP_PARTITION,    /* partition */
-    AST_ALTER_AS,                /* AS query */
+    AST_ALTER_DROP_PARTITION, /* partition */
+    AST_ALTER_AS,             /* AS query */
     AST_ALTER_SUSPEND,
-    AST_ALTER_RESUME,            /* options */
-    AST_ALTER_REFRESH,           /* partition */
-    AST_ALTER_FRESHNESS,         /* SET FRESHNESS = freshness */
-    AST_ALTER_REFRESH_MODE,      /* SET REFRESH_MODE = refresh_mode */
-    AST_ALTER_FUNCTION_CLASS,    /* AS class_name [LANGUAGE language] */
+    AST_ALTER_RESUME,         /* options */
+    AST_ALTER_REFRESH,        /* partition */
+    AST_ALTER_FRESHNESS,      /* SET FRESHNESS = freshness */
+    AST_ALTER_REFRESH_MODE,   /* SET REFRESH_MODE = refresh_mode */
+    AST_ALTER_FUNCTION_CLASS, /* AS class_name [LANGUAGE language] */
 };
 struct ast_alter {
     enum ast_alter_kind kind;

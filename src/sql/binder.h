@@ -38,7 +38,8 @@ struct bound_insert {
 };
 enum status bind_insert(const struct bind_context *context, const struct ast_insert *ast, struct bound_insert *insert, struct error *err);
 /* The reading of a table: SCAN, computed columns, WATERMARK; the schema is that of the table's columns. */
-enum status bind_table_scan(const struct bind_context *context, const struct catalog_table *table, struct relation **relation, struct error *err);
+enum status bind_table_scan(const struct bind_context *context, const struct catalog_table *table, struct relation **relation,
+                            struct error *err);
 
 /* The table or view as ALTER leaves it, as a new entry to take the place of `table` (under another name when renamed). */
 enum status bind_alter_table(const struct bind_context *context, struct budget *budget, const struct catalog_table *table,

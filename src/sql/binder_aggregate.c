@@ -42,8 +42,8 @@ static enum status call_order(struct binder *binder, struct scope *scope, const 
     for (uint32_t i = 0; i < ast->within_group_count; i++) {
         const struct ast_order_item *item = &ast->within_group[i];
         TRY(bind_scalar(binder, scope, item->expression, &order[i], err));
-        keys[i] = (struct sort_key){.descending = item->descending,
-                                    .nulls_first = item->nulls_given ? item->nulls_first : !item->descending};
+        keys[i] =
+            (struct sort_key){.descending = item->descending, .nulls_first = item->nulls_given ? item->nulls_first : !item->descending};
     }
     call->order = keys;
     call->order_count = ast->within_group_count;
@@ -104,7 +104,8 @@ static enum status bind_call_parts(struct binder *binder, struct scope *scope, c
 static bool same_call(const struct aggregate_call *one, const struct aggregate_call *two)
 {
     if (one->function != two->function || one->arg_count != two->arg_count || one->distinct != two->distinct ||
-        one->ignore_nulls != two->ignore_nulls || one->order_count + two->order_count > 0 || (one->filter == NULL) != (two->filter == NULL)) {
+        one->ignore_nulls != two->ignore_nulls || one->order_count + two->order_count > 0 ||
+        (one->filter == NULL) != (two->filter == NULL)) {
         return false;
     }
     for (uint32_t i = 0; i < one->arg_count; i++) {
@@ -123,7 +124,9 @@ enum status bind_aggregate(struct binder *binder, struct scope *scope, const str
     const struct expression *const *order = NULL;
     if (aggregation == NULL || aggregation->inside) {
         return bind_refuse(&ast->at, ERROR_INVALID_QUERY, err, "%s, an aggregate function, cannot stand in %s", function->name,
-                           aggregation != NULL ? "another aggregate function" : scope->clause != NULL ? scope->clause : "this place");
+                           aggregation != NULL     ? "another aggregate function"
+                           : scope->clause != NULL ? scope->clause
+                                                   : "this place");
     }
     TRY(bind_call_parts(binder, scope, ast, function, &call, &order, err));
     uint32_t index = 0;
@@ -131,11 +134,11 @@ enum status bind_aggregate(struct binder *binder, struct scope *scope, const str
         index++;
     }
     if (index == aggregation->call_count) {
-        TRY_ALLOC(aggregation->calls, arena_grow(binder->arena, aggregation->calls, &aggregation->call_capacity, index + 1,
-                                                 sizeof *aggregation->calls),
-                  err);
-        TRY_ALLOC(aggregation->order_values, arena_grow(binder->arena, aggregation->order_values, &aggregation->order_capacity, index + 1,
-                                                        sizeof *aggregation->order_values),
+        TRY_ALLOC(aggregation->calls,
+                  arena_grow(binder->arena, aggregation->calls, &aggregation->call_capacity, index + 1, sizeof *aggregation->calls), err);
+        TRY_ALLOC(aggregation->order_values,
+                  arena_grow(binder->arena, aggregation->order_values, &aggregation->order_capacity, index + 1,
+                             sizeof *aggregation->order_values),
                   err);
         aggregation->calls[index] = call;
         aggregation->order_values[index] = order;
@@ -366,8 +369,8 @@ static enum status build_calls(struct binder *binder, struct aggregation *self, 
     return STATUS_OK;
 }
 
-static enum status key_column(struct binder *binder, const struct aggregation *self, const struct relation *input, uint32_t i, uint32_t source,
-                              struct column *column, struct error *err)
+static enum status key_column(struct binder *binder, const struct aggregation *self, const struct relation *input, uint32_t i,
+                              uint32_t source, struct column *column, struct error *err)
 {
     const struct relation *window;
     *column = input->schema.columns[source];
@@ -433,11 +436,12 @@ enum status aggregation_build(struct binder *binder, struct aggregation *self, s
         enum window_column which = self->window_columns[i];
         bool local = which == WINDOW_COLUMN_START || which == WINDOW_COLUMN_END;
         enum time_attribute attribute = which == WINDOW_COLUMN_ROWTIME ? TIME_ROWTIME : TIME_PROCTIME;
-        columns[self->key_count + self->call_count + grouping + i] = (struct column){.name = names[which], .time = local ? TIME_NONE : attribute};
+        columns[self->key_count + self->call_count + grouping + i] =
+            (struct column){.name = names[which], .time = local ? TIME_NONE : attribute};
         struct column *column = &columns[self->key_count + self->call_count + grouping + i];
-        column->type = local                                    ? &type_timestamp3_not_null
+        column->type = local                              ? &type_timestamp3_not_null
                        : time->kind == TYPE_TIMESTAMP_LTZ ? &type_timestamp_ltz3_not_null
-                                                                : &type_timestamp3_not_null;
+                                                          : &type_timestamp3_not_null;
     }
     *relation = made;
     return STATUS_OK;

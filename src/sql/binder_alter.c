@@ -27,9 +27,14 @@ static struct position no_position(const struct alteration *self)
 static enum status column_back(struct alteration *self, const struct table_column *column, struct error *err)
 {
     struct ast_column_def *def = &self->columns[self->create.column_count++];
-    *def = (struct ast_column_def){.kind = column->kind, .at = no_position(self), .name = column->name, .comment = column->comment,
-                                   .metadata_key = column->metadata_key, .is_virtual = column->is_virtual,
-                                   .expression = column->expression, .expression_sql = column->expression_sql};
+    *def = (struct ast_column_def){.kind = column->kind,
+                                   .at = no_position(self),
+                                   .name = column->name,
+                                   .comment = column->comment,
+                                   .metadata_key = column->metadata_key,
+                                   .is_virtual = column->is_virtual,
+                                   .expression = column->expression,
+                                   .expression_sql = column->expression_sql};
     if (column->kind == AST_COLUMN_COMPUTED) {
         return STATUS_OK;
     }
@@ -261,10 +266,10 @@ static enum status rename_table(struct alteration *self, struct error *err)
 
 static enum status apply(struct alteration *self, struct error *err)
 {
-    static enum status (*const kinds[])(struct alteration *self, struct error *err) = {
-        [AST_ALTER_RENAME] = rename_table,        [AST_ALTER_RENAME_COLUMN] = rename_column,   [AST_ALTER_SET] = change_options,
-        [AST_ALTER_RESET] = change_options,       [AST_ALTER_ADD] = change_schema,             [AST_ALTER_MODIFY] = change_schema,
-        [AST_ALTER_DROP_COLUMNS] = drop_columns,  [AST_ALTER_DROP_PRIMARY_KEY] = drop_key,     [AST_ALTER_DROP_WATERMARK] = drop_watermark,
+    static enum status (*const kinds[])(struct alteration * self, struct error * err) = {
+        [AST_ALTER_RENAME] = rename_table,       [AST_ALTER_RENAME_COLUMN] = rename_column, [AST_ALTER_SET] = change_options,
+        [AST_ALTER_RESET] = change_options,      [AST_ALTER_ADD] = change_schema,           [AST_ALTER_MODIFY] = change_schema,
+        [AST_ALTER_DROP_COLUMNS] = drop_columns, [AST_ALTER_DROP_PRIMARY_KEY] = drop_key,   [AST_ALTER_DROP_WATERMARK] = drop_watermark,
     };
     if (self->ast->kind >= ARRAY_LENGTH(kinds) || kinds[self->ast->kind] == NULL) {
         return bind_refuse(&self->ast->at, ERROR_NOT_SUPPORTED, err, "this form of ALTER TABLE is not supported");
@@ -280,7 +285,8 @@ enum status bind_alter_table(const struct bind_context *context, struct budget *
 {
     struct alteration self = {.arena = context->arena, .table = table, .ast = ast};
     if (table->attachment != NULL) {
-        return bind_refuse(&ast->name.at, ERROR_NOT_SUPPORTED, err, "the table '%s' is fed by the caller and cannot be altered", table->name);
+        return bind_refuse(&ast->name.at, ERROR_NOT_SUPPORTED, err, "the table '%s' is fed by the caller and cannot be altered",
+                           table->name);
     }
     TRY(table_back(&self, err));
     TRY(apply(&self, err));

@@ -1,7 +1,7 @@
 /* CREATE TABLE and CREATE VIEW as catalog entries.
  *
- * An entry lives in an arena of its own: expressions and queries are parsed again from their text into it, since the statement's tree dies with
- * the statement.
+ * An entry lives in an arena of its own: expressions and queries are parsed again from their text into it, since the statement's tree dies
+ * with the statement.
  */
 #include <string.h>
 
@@ -21,7 +21,16 @@ struct definition {
     struct table_option *options;
     uint32_t option_count, option_capacity;
 };
-enum like_option { LIKE_ALL, LIKE_CONSTRAINTS, LIKE_DISTRIBUTION, LIKE_GENERATED, LIKE_METADATA, LIKE_OPTIONS, LIKE_PARTITIONS, LIKE_WATERMARKS };
+enum like_option {
+    LIKE_ALL,
+    LIKE_CONSTRAINTS,
+    LIKE_DISTRIBUTION,
+    LIKE_GENERATED,
+    LIKE_METADATA,
+    LIKE_OPTIONS,
+    LIKE_PARTITIONS,
+    LIKE_WATERMARKS
+};
 
 static enum status copy_text(struct arena *arena, const char *text, const char **copy, struct error *err)
 {

@@ -221,13 +221,13 @@ static enum status bind_coalesce(struct binder *binder, struct scope *scope, con
 
 static enum status check_plain_call(const struct ast_expression *ast, struct error *err)
 {
-    const char *clause = ast->over != NULL                ? "OVER"
-                         : ast->filter != NULL            ? "FILTER"
-                         : ast->within_group_count > 0    ? "ORDER BY"
-                         : ast->distinct                  ? "DISTINCT"
-                         : ast->star_argument             ? "*"
-                         : ast->ignore_nulls              ? "IGNORE NULLS"
-                                                          : NULL;
+    const char *clause = ast->over != NULL             ? "OVER"
+                         : ast->filter != NULL         ? "FILTER"
+                         : ast->within_group_count > 0 ? "ORDER BY"
+                         : ast->distinct               ? "DISTINCT"
+                         : ast->star_argument          ? "*"
+                         : ast->ignore_nulls           ? "IGNORE NULLS"
+                                                       : NULL;
     if (clause != NULL) {
         return bind_refuse(&ast->at, ERROR_WRONG_ARGUMENTS, err, "%s takes no %s: it is not an aggregate function", ast->function, clause);
     }
@@ -354,8 +354,8 @@ static enum status bind_by_kind(struct binder *binder, struct scope *scope, cons
     }
 }
 
-enum status bind_scalar(struct binder *binder, struct scope *scope, const struct ast_expression *ast,
-                        const struct expression **expression, struct error *err)
+enum status bind_scalar(struct binder *binder, struct scope *scope, const struct ast_expression *ast, const struct expression **expression,
+                        struct error *err)
 {
     if (++binder->depth > BINDER_DEPTH_MAX) {
         return bind_refuse(&ast->at, ERROR_TOO_DEEP, err, "the query nests more than %d levels", BINDER_DEPTH_MAX);

@@ -99,8 +99,7 @@ enum status bind_table_scan(const struct bind_context *context, const struct cat
 /* ---- views ---- */
 
 /* The view's query under the names of its columns. */
-static enum status name_view_columns(struct binder *binder, const struct catalog_table *view, struct relation **relation,
-                                     struct error *err)
+static enum status name_view_columns(struct binder *binder, const struct catalog_table *view, struct relation **relation, struct error *err)
 {
     uint32_t count = view->column_count;
     const struct expression **values;
@@ -164,7 +163,8 @@ enum status bind_check_hints(struct binder *binder, const struct ast_hint *hints
             known = known || strcasecmp(known_hints[k], hints[i].name) == 0;
         }
         if (strcasecmp(hints[i].name, "STATE_TTL") == 0) {
-            return bind_refuse(&hints[i].at, ERROR_NOT_SUPPORTED, err, "the hint STATE_TTL is not supported: state is kept as long as needed");
+            return bind_refuse(&hints[i].at, ERROR_NOT_SUPPORTED, err,
+                               "the hint STATE_TTL is not supported: state is kept as long as needed");
         }
         if (!known) {
             const char *nearest = text_nearest(hints[i].name, known_hints, ARRAY_LENGTH(known_hints));

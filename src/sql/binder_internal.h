@@ -15,11 +15,11 @@
 #include "sql/binder.h"
 
 enum { BINDER_DEPTH_MAX = 400, VIEW_DEPTH_MAX = 50, KEYS_MAX = 64 };
-#define PLACEHOLDER_CALL UINT32_C(0x10000000)
-#define PLACEHOLDER_WINDOW UINT32_C(0x20000000)
+#define PLACEHOLDER_CALL     UINT32_C(0x10000000)
+#define PLACEHOLDER_WINDOW   UINT32_C(0x20000000)
 #define PLACEHOLDER_GROUPING UINT32_C(0x30000000)
-#define PLACEHOLDER_OVER UINT32_C(0x40000000)
-#define PLACEHOLDER_KIND UINT32_C(0x70000000)
+#define PLACEHOLDER_OVER     UINT32_C(0x40000000)
+#define PLACEHOLDER_KIND     UINT32_C(0x70000000)
 
 struct bound_cte {
     const struct ast_cte *ast;
@@ -58,9 +58,9 @@ struct scope {
     struct scope *outer; /* one level out */
     struct scope_column *columns;
     uint32_t count;
-    const char *clause; /* for messages: "WHERE" */
-    struct aggregation *aggregation; /* NULL: no aggregates here */
-    struct over_calls *over;         /* NULL: no OVER here */
+    const char *clause;                 /* for messages: "WHERE" */
+    struct aggregation *aggregation;    /* NULL: no aggregates here */
+    struct over_calls *over;            /* NULL: no OVER here */
     const struct select_alias *aliases; /* seen before columns: ORDER BY */
     uint32_t alias_count;
     struct outer_reference *references; /* made by subqueries to columns of this scope */
@@ -103,14 +103,14 @@ enum status bind_field(struct binder *binder, const struct expression *row, cons
                        const struct expression **result, struct error *err);
 
 /* ---- expressions ---- */
-enum status bind_scalar(struct binder *binder, struct scope *scope, const struct ast_expression *ast,
-                        const struct expression **expression, struct error *err);
+enum status bind_scalar(struct binder *binder, struct scope *scope, const struct ast_expression *ast, const struct expression **expression,
+                        struct error *err);
 enum status bind_scalars(struct binder *binder, struct scope *scope, const struct ast_expression *const *asts, uint32_t count,
                          const struct expression ***expressions, struct error *err);
 enum status bind_condition(struct binder *binder, struct scope *scope, const struct ast_expression *ast,
                            const struct expression **expression, struct error *err);
-enum status bind_literal(struct binder *binder, const struct ast_expression *ast, bool negative,
-                         const struct expression **expression, struct error *err);
+enum status bind_literal(struct binder *binder, const struct ast_expression *ast, bool negative, const struct expression **expression,
+                         struct error *err);
 enum status bind_constant_int64(struct binder *binder, struct scope *scope, const struct ast_expression *ast, const char *what,
                                 int64_t *value, struct error *err);
 enum status bind_constant_interval(struct binder *binder, struct scope *scope, const struct ast_expression *ast, const char *what,
@@ -130,8 +130,8 @@ enum status bind_subquery(struct binder *binder, struct scope *scope, const stru
 /* ---- aggregates ---- */
 struct aggregation {
     struct scope *scope;
-    bool grouped; /* there is GROUP BY */
-    bool inside;  /* arguments of an aggregate are being bound */
+    bool grouped;                 /* there is GROUP BY */
+    bool inside;                  /* arguments of an aggregate are being bound */
     struct aggregate_call *calls; /* `order` holds keys of extension columns, see order_values */
     const struct expression *const **order_values;
     uint32_t call_count, call_capacity, order_capacity;
@@ -168,8 +168,7 @@ enum status bind_aggregate_type(struct binder *binder, const struct aggregate_fu
 /* ---- legacy windows, window functions ---- */
 bool legacy_window_is(const struct ast_expression *ast);
 bool legacy_auxiliary_is(const struct ast_expression *ast);
-enum status bind_legacy_window(struct binder *binder, struct aggregation *aggregation, const struct ast_expression *ast,
-                               struct error *err);
+enum status bind_legacy_window(struct binder *binder, struct aggregation *aggregation, const struct ast_expression *ast, struct error *err);
 enum status bind_legacy_auxiliary(struct binder *binder, struct scope *scope, const struct ast_expression *ast,
                                   const struct expression **expression, struct error *err);
 enum status bind_window_function(struct binder *binder, struct scope *outer, const struct ast_table *ast, struct relation **relation,
@@ -194,14 +193,13 @@ struct over_calls {
     uint32_t window_count;
     bool inside;
 };
-enum status bind_over(struct binder *binder, struct scope *scope, const struct ast_expression *ast,
-                      const struct expression **expression, struct error *err);
+enum status bind_over(struct binder *binder, struct scope *scope, const struct ast_expression *ast, const struct expression **expression,
+                      struct error *err);
 bool over_function_is(const char *name); /* ROW_NUMBER and the like: only with OVER */
 enum status over_rewrite_arguments(struct binder *binder, const struct aggregation *aggregation, struct over_calls *over,
                                    struct error *err);
 enum status over_build(struct binder *binder, struct over_calls *over, struct relation **relation, struct error *err);
-enum status over_rewrite(struct binder *binder, const struct over_calls *over, const struct expression **expression,
-                         struct error *err);
+enum status over_rewrite(struct binder *binder, const struct over_calls *over, const struct expression **expression, struct error *err);
 
 /* ---- queries ---- */
 /* `outer`: the scope that correlated names of the query mean; NULL: none. */
@@ -230,8 +228,8 @@ struct from {
 };
 enum status bind_from(struct binder *binder, struct scope *outer, const struct ast_table *ast, struct from *from, struct error *err);
 enum status bind_join(struct binder *binder, struct scope *outer, const struct ast_table *ast, struct from *from, struct error *err);
-enum status bind_lateral_function(struct binder *binder, struct scope *scope, struct from *left, const struct ast_table *ast, bool outer_join,
-                                  struct from *from, struct error *err);
+enum status bind_lateral_function(struct binder *binder, struct scope *scope, struct from *left, const struct ast_table *ast,
+                                  bool outer_join, struct from *from, struct error *err);
 enum status from_name_columns(struct binder *binder, const struct ast_table *ast, struct from *from, struct error *err);
 enum status bind_named_table(struct binder *binder, const struct ast_name *name, const struct ast_hint *hints, uint32_t hint_count,
                              struct relation **relation, struct error *err);

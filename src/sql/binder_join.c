@@ -10,7 +10,10 @@ static const enum join_kind join_kinds[] = {
 
 static const struct expression *shift_column(const struct expression *column, void *context)
 {
-    struct { struct arena *arena; uint32_t by; } *shift = context;
+    struct {
+        struct arena *arena;
+        uint32_t by;
+    } *shift = context;
     return expression_column(shift->arena, column->index + shift->by, column->type);
 }
 
@@ -51,7 +54,10 @@ static enum status make_join(struct binder *binder, enum join_kind kind, struct 
 static enum status join_columns(struct binder *binder, const struct from *left, const struct from *right, const struct relation *typed,
                                 struct scope_column **columns, struct error *err)
 {
-    struct { struct arena *arena; uint32_t by; } shift = {binder->arena, left->relation->schema.count};
+    struct {
+        struct arena *arena;
+        uint32_t by;
+    } shift = {binder->arena, left->relation->schema.count};
     struct nullable_types types = {binder, typed};
     TRY_ALLOC(*columns, arena_alloc(binder->arena, (left->count + right->count + 1) * sizeof **columns), err);
     for (uint32_t i = 0; i < left->count + right->count; i++) {

@@ -35,8 +35,8 @@ static enum status make_double(struct binder *binder, double value, const struct
     return STATUS_OK;
 }
 
-static enum status bind_number(struct binder *binder, const struct ast_expression *ast, bool negative,
-                               const struct expression **result, struct error *err)
+static enum status bind_number(struct binder *binder, const struct ast_expression *ast, bool negative, const struct expression **result,
+                               struct error *err)
 {
     struct text text = ast->text;
     if (memchr(text.bytes, 'e', text.length) != NULL || memchr(text.bytes, 'E', text.length) != NULL) {
@@ -173,7 +173,7 @@ enum { UNIT_YEAR, UNIT_MONTH, UNIT_DAY, UNIT_HOUR, UNIT_MINUTE, UNIT_SECOND, UNI
 static const struct interval_unit {
     const char *name;
     int32_t unit;
-    int64_t size; /* months, or us */
+    int64_t size;   /* months, or us */
     char separator; /* before it, when it is not the first */
 } interval_units[] = {
     {"YEAR", UNIT_YEAR, 12, 0},
@@ -201,8 +201,8 @@ static const struct interval_unit *find_unit(const char *name)
 }
 
 /* The fields of an interval's text from `first` to `last`. */
-static bool read_interval(struct reader *reader, const struct interval_unit *first, const struct interval_unit *last,
-                          int64_t leading_max, int64_t *value)
+static bool read_interval(struct reader *reader, const struct interval_unit *first, const struct interval_unit *last, int64_t leading_max,
+                          int64_t *value)
 {
     *value = 0;
     for (const struct interval_unit *unit = first; unit <= last; unit++) {
@@ -231,8 +231,8 @@ static bool read_interval(struct reader *reader, const struct interval_unit *fir
     return reader->at == reader->end;
 }
 
-static enum status bind_interval(struct binder *binder, const struct ast_expression *ast, bool negative,
-                                 const struct expression **result, struct error *err)
+static enum status bind_interval(struct binder *binder, const struct ast_expression *ast, bool negative, const struct expression **result,
+                                 struct error *err)
 {
     const struct interval_unit *first = ast->unit_from == NULL ? NULL : find_unit(ast->unit_from);
     const struct interval_unit *last = ast->unit_to == NULL ? first : find_unit(ast->unit_to);
@@ -260,8 +260,8 @@ static enum status bind_interval(struct binder *binder, const struct ast_express
     }
     int64_t value;
     if (!read_interval(&reader, first, last, leading_max, &value) || (months && value > INT32_MAX)) {
-        return bind_refuse(&ast->at, ERROR_INVALID_LITERAL, err, "'%.*s' is no interval of %s%s%s", (int)ast->text.length,
-                           ast->text.bytes, ast->unit_from, ast->unit_to != NULL ? " TO " : "", ast->unit_to != NULL ? ast->unit_to : "");
+        return bind_refuse(&ast->at, ERROR_INVALID_LITERAL, err, "'%.*s' is no interval of %s%s%s", (int)ast->text.length, ast->text.bytes,
+                           ast->unit_from, ast->unit_to != NULL ? " TO " : "", ast->unit_to != NULL ? ast->unit_to : "");
     }
     if (minus != ast->negative) {
         value = -value;
@@ -271,8 +271,7 @@ static enum status bind_interval(struct binder *binder, const struct ast_express
                   : make_constant(binder, TYPE_INTERVAL_DAY, precision, 3, value, result, err);
 }
 
-static enum status bind_binary(struct binder *binder, const struct ast_expression *ast, const struct expression **result,
-                               struct error *err)
+static enum status bind_binary(struct binder *binder, const struct ast_expression *ast, const struct expression **result, struct error *err)
 {
     struct vector *vector;
     const struct type *type;

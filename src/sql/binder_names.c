@@ -126,9 +126,8 @@ static enum status column_value(struct binder *binder, struct scope *scope, uint
         return STATUS_OK;
     }
     struct outward outward = {.binder = binder, .scope = scope, .depth = depth, .at = at};
-    *result = column->value->kind == EXPRESSION_COLUMN
-                  ? make_outer(column->value, &outward)
-                  : expression_replace_columns(binder->arena, column->value, make_outer, &outward);
+    *result = column->value->kind == EXPRESSION_COLUMN ? make_outer(column->value, &outward)
+                                                       : expression_replace_columns(binder->arena, column->value, make_outer, &outward);
     return *result == NULL || outward.failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for a column") : STATUS_OK;
 }
 
@@ -149,9 +148,9 @@ static enum status refuse_unknown(struct binder *binder, const struct scope *sco
                 }
             }
             const char *nearest = text_nearest(name->parts[0], candidates, count);
-            return bind_refuse(&name->at, ERROR_UNKNOWN_COLUMN, err, "there is no table or column '%s' here for '%s'%s%s%s",
-                               name->parts[0], bind_name_text(binder, name), nearest != NULL ? "; did you mean '" : "",
-                               nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+            return bind_refuse(&name->at, ERROR_UNKNOWN_COLUMN, err, "there is no table or column '%s' here for '%s'%s%s%s", name->parts[0],
+                               bind_name_text(binder, name), nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "",
+                               nearest != NULL ? "'?" : "");
         }
     }
     for (const struct scope *s = scope; s != NULL; s = s->outer) {
@@ -170,8 +169,8 @@ static enum status refuse_unknown(struct binder *binder, const struct scope *sco
     for (size_t i = 1; i < count && i < 12 && list != NULL; i++) {
         list = arena_format(binder->arena, "%s, %s", list, candidates[i]);
     }
-    return bind_refuse(&name->at, ERROR_UNKNOWN_COLUMN, err, "there is no column '%s'; the columns are %s%s",
-                       bind_name_text(binder, name), list != NULL ? list : "?", count > 12 ? ", ..." : "");
+    return bind_refuse(&name->at, ERROR_UNKNOWN_COLUMN, err, "there is no column '%s'; the columns are %s%s", bind_name_text(binder, name),
+                       list != NULL ? list : "?", count > 12 ? ", ..." : "");
 }
 
 enum status bind_field(struct binder *binder, const struct expression *row, const char *field, const struct position *at,
@@ -195,9 +194,8 @@ enum status bind_field(struct binder *binder, const struct expression *row, cons
         return STATUS_OK;
     }
     const char *nearest = text_nearest(field, row->type->names, row->type->child_count);
-    return bind_refuse(at, ERROR_UNKNOWN_COLUMN, err, "there is no field '%s' in %s%s%s%s", field,
-                       bind_type_text(binder, row->type), nearest != NULL ? "; did you mean '" : "",
-                       nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+    return bind_refuse(at, ERROR_UNKNOWN_COLUMN, err, "there is no field '%s' in %s%s%s%s", field, bind_type_text(binder, row->type),
+                       nearest != NULL ? "; did you mean '" : "", nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
 }
 
 enum status bind_name(struct binder *binder, struct scope *scope, const struct ast_name *name, const struct expression **result,

@@ -147,9 +147,8 @@ static const struct period_operator {
     const char *compare2;
     char right2;
 } period_operators[] = {
-    {"OVERLAPS", 's', "<=", 'e', 'e', ">=", 's'}, {"CONTAINS", 's', "<=", 's', 'e', ">=", 'e'},
-    {"EQUALS", 's', "=", 's', 'e', "=", 'e'},     {"PRECEDES", 'e', "<=", 's', 0, NULL, 0},
-    {"SUCCEEDS", 's', ">=", 'e', 0, NULL, 0},
+    {"OVERLAPS", 's', "<=", 'e', 'e', ">=", 's'}, {"CONTAINS", 's', "<=", 's', 'e', ">=", 'e'}, {"EQUALS", 's', "=", 's', 'e', "=", 'e'},
+    {"PRECEDES", 'e', "<=", 's', 0, NULL, 0},     {"SUCCEEDS", 's', ">=", 'e', 0, NULL, 0},
 };
 
 static enum status bind_period_operator(struct binder *binder, struct scope *scope, const struct ast_expression *ast,

@@ -149,8 +149,8 @@ static enum status bind_window(struct binder *binder, struct scope *scope, const
     for (uint32_t i = 0; i < ast->order_count; i++) {
         const struct ast_order_item *order = &ast->order[i];
         TRY(bind_scalar(binder, scope, order->expression, &item->order[i], err));
-        item->order_keys[i] = (struct sort_key){.descending = order->descending,
-                                                .nulls_first = order->nulls_given ? order->nulls_first : !order->descending};
+        item->order_keys[i] =
+            (struct sort_key){.descending = order->descending, .nulls_first = order->nulls_given ? order->nulls_first : !order->descending};
     }
     return bind_frame(binder, scope, ast, item, err);
 }
@@ -184,10 +184,11 @@ static enum status bind_over_function(struct binder *binder, struct scope *scope
     }
     call->aggregate = aggregate_find(text_from(ast->function));
     if (call->aggregate == NULL) {
-        return bind_refuse(&ast->at, ERROR_UNKNOWN_FUNCTION, err, "%s is no aggregate or window function, so it takes no OVER", ast->function);
+        return bind_refuse(&ast->at, ERROR_UNKNOWN_FUNCTION, err, "%s is no aggregate or window function, so it takes no OVER",
+                           ast->function);
     }
-    return bind_aggregate_type(binder, call->aggregate, &ast->at, args, call->arg_count, call->distinct, call->ignore_nulls,
-                               &call->type, err);
+    return bind_aggregate_type(binder, call->aggregate, &ast->at, args, call->arg_count, call->distinct, call->ignore_nulls, &call->type,
+                               err);
 }
 
 enum status bind_over(struct binder *binder, struct scope *scope, const struct ast_expression *ast, const struct expression **expression,
@@ -201,7 +202,9 @@ enum status bind_over(struct binder *binder, struct scope *scope, const struct a
     }
     if (over == NULL || over->inside) {
         return bind_refuse(&ast->at, ERROR_INVALID_QUERY, err, "%s OVER (...) cannot stand in %s", ast->function,
-                           over != NULL ? "another OVER call" : scope->clause != NULL ? scope->clause : "this place");
+                           over != NULL            ? "another OVER call"
+                           : scope->clause != NULL ? scope->clause
+                                                   : "this place");
     }
     TRY(find_named_window(over, ast->over, &window, err));
     over->inside = true;
@@ -371,8 +374,8 @@ static const struct expression *replace_over(const struct expression *column, vo
     if ((column->index & PLACEHOLDER_KIND) != PLACEHOLDER_OVER) {
         return column;
     }
-    const struct expression *value = expression_column(
-        replace->binder->arena, replace->over->items[column->index & ~PLACEHOLDER_KIND].output, column->type);
+    const struct expression *value =
+        expression_column(replace->binder->arena, replace->over->items[column->index & ~PLACEHOLDER_KIND].output, column->type);
     replace->failed = replace->failed || value == NULL;
     return value;
 }

@@ -128,9 +128,8 @@ enum status bind_limits(struct binder *binder, const struct ast_query *query, st
 
 static struct sort_key sort_key_of(const struct ast_order_item *item, uint32_t column)
 {
-    return (struct sort_key){.column = column,
-                             .descending = item->descending,
-                             .nulls_first = item->nulls_given ? item->nulls_first : !item->descending};
+    return (struct sort_key){
+        .column = column, .descending = item->descending, .nulls_first = item->nulls_given ? item->nulls_first : !item->descending};
 }
 
 /* A column of the relation by its name or its number. */
@@ -236,8 +235,8 @@ enum status bind_values(struct binder *binder, struct scope *outer, const struct
 
 /* ---- set operations ---- */
 
-static enum status set_types(struct binder *binder, const struct ast_query *query, const struct relation *left, const struct relation *right,
-                             const struct type **types, struct error *err)
+static enum status set_types(struct binder *binder, const struct ast_query *query, const struct relation *left,
+                             const struct relation *right, const struct type **types, struct error *err)
 {
     if (left->schema.count != right->schema.count) {
         return bind_refuse(&query->at, ERROR_INVALID_QUERY, err, "the two sides have %u and %u columns", left->schema.count,
@@ -305,8 +304,8 @@ static enum status bind_ctes(struct binder *binder, struct scope *outer, const s
                 TRY_ALLOC(values[c], expression_column(binder->arena, c, query_relation->schema.columns[c].type), err);
                 times[c] = query_relation->schema.columns[c].time;
             }
-            TRY_ALLOC(cte->relation,
-                      relation_make_project(binder->arena, cte->relation, values, ast->columns, times, ast->column_count), err);
+            TRY_ALLOC(cte->relation, relation_make_project(binder->arena, cte->relation, values, ast->columns, times, ast->column_count),
+                      err);
         }
         binder->ctes = cte;
     }

@@ -144,9 +144,8 @@ static enum status bind_order(struct select *self, struct error *err)
         } else {
             TRY(order_item_value(self, item->expression, &column, err));
         }
-        self->keys[i] = (struct sort_key){.column = column,
-                                          .descending = item->descending,
-                                          .nulls_first = item->nulls_given ? item->nulls_first : !item->descending};
+        self->keys[i] = (struct sort_key){
+            .column = column, .descending = item->descending, .nulls_first = item->nulls_given ? item->nulls_first : !item->descending};
     }
     self->scope.alias_count = 0;
     return STATUS_OK;

@@ -22,8 +22,8 @@ static enum status make_subquery(struct binder *binder, enum subquery_kind kind,
 }
 
 /* Makes the left values and the subquery's columns have the same types, pairwise. */
-static enum status match_types(struct binder *binder, const struct position *at, const struct expression **args,
-                               struct relation **relation, struct error *err)
+static enum status match_types(struct binder *binder, const struct position *at, const struct expression **args, struct relation **relation,
+                               struct error *err)
 {
     uint32_t count = (*relation)->schema.count;
     const struct type **types;
@@ -32,7 +32,8 @@ static enum status match_types(struct binder *binder, const struct position *at,
         const struct type *right = (*relation)->schema.columns[i].type;
         types[i] = type_common(binder->arena, args[i]->type, right);
         if (types[i] == NULL) {
-            return bind_refuse(at, ERROR_TYPE_MISMATCH, err, "a value of type %s cannot be compared with the subquery's column '%s' of type %s",
+            return bind_refuse(at, ERROR_TYPE_MISMATCH, err,
+                               "a value of type %s cannot be compared with the subquery's column '%s' of type %s",
                                bind_type_text(binder, args[i]->type), (*relation)->schema.columns[i].name, bind_type_text(binder, right));
         }
         TRY(bind_cast(binder, &args[i], types[i], err));
@@ -67,8 +68,8 @@ static enum status bind_in(struct binder *binder, struct scope *scope, const str
 }
 
 /* = ANY is IN, <> ALL is NOT IN. */
-static enum status bind_quantified(struct binder *binder, struct scope *scope, const struct ast_expression *ast,
-                                   struct relation *relation, const struct expression **expression, struct error *err)
+static enum status bind_quantified(struct binder *binder, struct scope *scope, const struct ast_expression *ast, struct relation *relation,
+                                   const struct expression **expression, struct error *err)
 {
     if (!ast->all && strcmp(ast->op, "=") == 0) {
         return bind_in(binder, scope, ast, relation, false, expression, err);

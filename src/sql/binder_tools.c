@@ -110,8 +110,9 @@ enum status extension_column(struct extension *extension, const struct expressio
             return STATUS_OK;
         }
     }
-    TRY_ALLOC(extension->added, arena_grow(extension->binder->arena, extension->added, &extension->capacity, extension->count + 1,
-                                           sizeof *extension->added), err);
+    TRY_ALLOC(extension->added,
+              arena_grow(extension->binder->arena, extension->added, &extension->capacity, extension->count + 1, sizeof *extension->added),
+              err);
     *column = base + extension->count;
     extension->added[extension->count++] = expression;
     return STATUS_OK;

@@ -109,8 +109,7 @@ static enum status bind_row_type(struct arena *arena, const struct ast_type *ast
     return STATUS_OK;
 }
 
-static enum status bind_nested(struct arena *arena, const struct ast_type *ast, const struct type **type, uint32_t depth,
-                               struct error *err)
+static enum status bind_nested(struct arena *arena, const struct ast_type *ast, const struct type **type, uint32_t depth, struct error *err)
 {
     if (depth >= TYPE_DEPTH_MAX) {
         return bind_refuse(&ast->at, ERROR_TOO_DEEP, err, "the type nests more than %d levels", TYPE_DEPTH_MAX);

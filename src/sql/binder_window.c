@@ -99,14 +99,16 @@ static enum status window_sizes(struct binder *binder, const struct window_call 
         TRY(bind_constant_interval(binder, &scope, call->values[i], call->function->parameters[i].name, &us, err));
         enum parameter parameter = call->function->parameters[i].parameter;
         if (parameter != PARAMETER_OFFSET && us <= 0) {
-            return bind_refuse(&call->values[i]->at, ERROR_INVALID_WINDOW, err, "%s must be above zero", call->function->parameters[i].name);
+            return bind_refuse(&call->values[i]->at, ERROR_INVALID_WINDOW, err, "%s must be above zero",
+                               call->function->parameters[i].name);
         }
         *(parameter == PARAMETER_SIZE ? &window->size_us : parameter == PARAMETER_SLIDE ? &window->slide_us : &window->offset_us) = us;
     }
     return STATUS_OK;
 }
 
-static enum status check_sizes(const struct window_call *call, const struct window_spec *window, const struct position *at, struct error *err)
+static enum status check_sizes(const struct window_call *call, const struct window_spec *window, const struct position *at,
+                               struct error *err)
 {
     if ((window->kind == WINDOW_HOP || window->kind == WINDOW_CUMULATE) && window->size_us % window->slide_us != 0) {
         return bind_refuse(at, ERROR_INVALID_WINDOW, err, "the SIZE of %s must be a multiple of its %s", call->function->name,
@@ -216,7 +218,8 @@ enum status bind_window_function(struct binder *binder, struct scope *outer, con
 
 bool legacy_window_is(const struct ast_expression *ast)
 {
-    return ast->kind == AST_CALL && ast->over == NULL && ast->arg_count >= 2 && ast->args[0]->kind != AST_TABLE_ARG && ast->function != NULL &&
+    return ast->kind == AST_CALL && ast->over == NULL && ast->arg_count >= 2 && ast->args[0]->kind != AST_TABLE_ARG &&
+           ast->function != NULL &&
            (strcmp(ast->function, "TUMBLE") == 0 || strcmp(ast->function, "HOP") == 0 || strcmp(ast->function, "SESSION") == 0);
 }
 
@@ -307,14 +310,14 @@ enum status bind_legacy_auxiliary(struct binder *binder, struct scope *scope, co
         index++;
     }
     if (index == self->window_column_count) {
-        TRY_ALLOC(self->window_columns, arena_grow(binder->arena, self->window_columns, &self->window_column_capacity, index + 1,
-                                                   sizeof *self->window_columns),
+        TRY_ALLOC(self->window_columns,
+                  arena_grow(binder->arena, self->window_columns, &self->window_column_capacity, index + 1, sizeof *self->window_columns),
                   err);
         self->window_columns[self->window_column_count++] = which;
     }
     bool local = which == WINDOW_COLUMN_START || which == WINDOW_COLUMN_END;
-    const struct type *type = !local && self->window_time->type->kind == TYPE_TIMESTAMP_LTZ ? &type_timestamp_ltz3_not_null
-                                                                                            : &type_timestamp3_not_null;
+    const struct type *type =
+        !local && self->window_time->type->kind == TYPE_TIMESTAMP_LTZ ? &type_timestamp_ltz3_not_null : &type_timestamp3_not_null;
     TRY_ALLOC(*expression, expression_column(binder->arena, PLACEHOLDER_WINDOW + index, type), err);
     (void)bind_at(*expression, &ast->at);
     return STATUS_OK;

@@ -90,8 +90,8 @@ enum status catalog_add(struct catalog *catalog, struct catalog_table *table, bo
         return STATUS_OK;
     }
     if (position >= 0) {
-        return error_set(err, ERROR_ALREADY_EXISTS, "%s '%s' exists already",
-                         catalog->tables[position]->is_view ? "view" : "table", table->name);
+        return error_set(err, ERROR_ALREADY_EXISTS, "%s '%s' exists already", catalog->tables[position]->is_view ? "view" : "table",
+                         table->name);
     }
     struct catalog_table **tables =
         arena_grow(catalog->arena, catalog->tables, &catalog->capacity, catalog->count + 1, sizeof *catalog->tables);
@@ -157,9 +157,8 @@ enum status catalog_drop(struct catalog *catalog, const struct ast_name *name, b
     if (position < 0 && !temporary && table_name != NULL) {
         int64_t hiding = find_position(catalog, table_name, true);
         if (hiding >= 0 && catalog->tables[hiding]->is_view == is_view) {
-            return error_set_at(err, ERROR_UNKNOWN_TABLE, name->at.line, name->at.column,
-                                "'%s' is a temporary %s: write DROP TEMPORARY %s", table_name, is_view ? "view" : "table",
-                                is_view ? "VIEW" : "TABLE");
+            return error_set_at(err, ERROR_UNKNOWN_TABLE, name->at.line, name->at.column, "'%s' is a temporary %s: write DROP TEMPORARY %s",
+                                table_name, is_view ? "view" : "table", is_view ? "VIEW" : "TABLE");
         }
     }
     if (position < 0) {
@@ -167,12 +166,10 @@ enum status catalog_drop(struct catalog *catalog, const struct ast_name *name, b
     }
     struct catalog_table *table = catalog->tables[position];
     if (table->is_view != is_view) {
-        return error_set_at(err, ERROR_UNKNOWN_TABLE, name->at.line, name->at.column, "'%s' is a %s, not a %s: write DROP %s",
-                            table_name, table->is_view ? "view" : "table", is_view ? "view" : "table",
-                            table->is_view ? "VIEW" : "TABLE");
+        return error_set_at(err, ERROR_UNKNOWN_TABLE, name->at.line, name->at.column, "'%s' is a %s, not a %s: write DROP %s", table_name,
+                            table->is_view ? "view" : "table", is_view ? "view" : "table", table->is_view ? "VIEW" : "TABLE");
     }
-    memmove(catalog->tables + position, catalog->tables + position + 1,
-            (catalog->count - (size_t)position - 1) * sizeof *catalog->tables);
+    memmove(catalog->tables + position, catalog->tables + position + 1, (catalog->count - (size_t)position - 1) * sizeof *catalog->tables);
     catalog->count--;
     catalog_table_unref(table);
     return STATUS_OK;

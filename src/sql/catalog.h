@@ -18,7 +18,7 @@ struct table_column {
     enum ast_column_kind kind;
     const char *name, *comment;
     const struct type *type;
-    struct text expression_sql; /* COMPUTED: canonical (sql/unparse.h), printed by SHOW CREATE */
+    struct text expression_sql;              /* COMPUTED: canonical (sql/unparse.h), printed by SHOW CREATE */
     const struct ast_expression *expression; /* COMPUTED: over the table's other columns */
     const char *metadata_key;
     bool is_virtual;
@@ -55,12 +55,14 @@ struct catalog *catalog_create(struct budget *budget); /* NULL: no room */
 void catalog_destroy(struct catalog *catalog);
 /* Takes the table on success. ALREADY_EXISTS unless if_not_exists (then *table is destroyed and status OK). */
 enum status catalog_add(struct catalog *catalog, struct catalog_table *table, bool if_not_exists, bool or_replace, struct error *err);
-enum status catalog_drop(struct catalog *catalog, const struct ast_name *name, bool is_view, bool temporary, bool if_exists, struct error *err);
+enum status catalog_drop(struct catalog *catalog, const struct ast_name *name, bool is_view, bool temporary, bool if_exists,
+                         struct error *err);
 /* NULL if absent. A name of 1 to 3 parts; the catalog and database parts must be the session's. */
 struct catalog_table *catalog_find(const struct catalog *catalog, const struct ast_name *name);
 struct catalog_table *catalog_table_ref(struct catalog_table *table); /* created with one reference: that of its maker */
 void catalog_table_unref(struct catalog_table *table);
 /* Sorted by name; the array lives in `arena`. */
-enum status catalog_list(const struct catalog *catalog, struct arena *arena, struct catalog_table ***tables, uint32_t *count, struct error *err);
+enum status catalog_list(const struct catalog *catalog, struct arena *arena, struct catalog_table ***tables, uint32_t *count,
+                         struct error *err);
 
 #endif

@@ -15,13 +15,13 @@
 
 enum token_kind {
     TOKEN_END,
-    TOKEN_WORD,     /* a keyword or an identifier */
-    TOKEN_QUOTED,   /* `identifier`, still escaped */
+    TOKEN_WORD,   /* a keyword or an identifier */
+    TOKEN_QUOTED, /* `identifier`, still escaped */
     TOKEN_NUMBER,
-    TOKEN_STRING,   /* '..', with a charset prefix or without, still escaped */
-    TOKEN_UNICODE,  /* U&'..' */
-    TOKEN_ESCAPED,  /* E'..' */
-    TOKEN_BINARY,   /* X'..' */
+    TOKEN_STRING,  /* '..', with a charset prefix or without, still escaped */
+    TOKEN_UNICODE, /* U&'..' */
+    TOKEN_ESCAPED, /* E'..' */
+    TOKEN_BINARY,  /* X'..' */
     TOKEN_OPERATOR,
     TOKEN_BAD,
 };

@@ -8,8 +8,8 @@ static enum status parse_end(struct parser *parser)
     return parser_peek(parser, 0)->kind == TOKEN_END ? STATUS_OK : parser_unexpected(parser, NULL);
 }
 
-enum status sql_parse_statement(struct arena *arena, struct text sql, size_t at, const struct ast_statement **statement,
-                                size_t *next, struct error *err)
+enum status sql_parse_statement(struct arena *arena, struct text sql, size_t at, const struct ast_statement **statement, size_t *next,
+                                struct error *err)
 {
     struct parser parser;
     *statement = NULL;

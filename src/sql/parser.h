@@ -17,8 +17,8 @@ enum { SQL_DEPTH_MAX = 200 };
 
 /* Parses one statement starting at `at` (line and column count from the start of `sql`). Sets *statement to NULL when only
  * blanks and comments are left, and *next to the offset past the statement and its ';'. Positions are of the whole text. */
-enum status sql_parse_statement(struct arena *arena, struct text sql, size_t at, const struct ast_statement **statement,
-                                size_t *next, struct error *err);
+enum status sql_parse_statement(struct arena *arena, struct text sql, size_t at, const struct ast_statement **statement, size_t *next,
+                                struct error *err);
 /* Parses all of `sql` as one expression, query or type (for tests, watermark strings, the DataType of options). */
 enum status sql_parse_expression(struct arena *arena, struct text sql, const struct ast_expression **expression, struct error *err);
 enum status sql_parse_query(struct arena *arena, struct text sql, const struct ast_query **query, struct error *err);

@@ -489,8 +489,7 @@ static const struct special_call *find_special(struct parser *parser)
 static bool at_navigation(struct parser *parser)
 {
     enum token_kind next = parser_peek(parser, 1)->kind;
-    return (parser_sees(parser, 0, "FINAL") || parser_sees(parser, 0, "RUNNING")) &&
-           (next == TOKEN_WORD || next == TOKEN_QUOTED) &&
+    return (parser_sees(parser, 0, "FINAL") || parser_sees(parser, 0, "RUNNING")) && (next == TOKEN_WORD || next == TOKEN_QUOTED) &&
            (parser_sees(parser, 2, "(") || parser_sees(parser, 2, "."));
 }
 

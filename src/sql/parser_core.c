@@ -29,8 +29,7 @@ const struct token *parser_peek(struct parser *parser, uint32_t ahead)
 {
     static const struct token none = {.kind = TOKEN_BAD, .word = "no room for the tokens of the statement"};
     while (parser->token_count <= parser->next + ahead) {
-        struct token *tokens =
-            arena_grow(parser->arena, parser->tokens, &parser->token_capacity, parser->token_count + 1, sizeof *tokens);
+        struct token *tokens = arena_grow(parser->arena, parser->tokens, &parser->token_capacity, parser->token_count + 1, sizeof *tokens);
         if (tokens == NULL) {
             return &none;
         }
@@ -354,8 +353,7 @@ enum status parser_string(struct parser *parser, const char **text, const char *
 enum status parser_integer(struct parser *parser, int64_t *value, const char *what)
 {
     const struct token *token = parser_peek(parser, 0);
-    if (token->kind != TOKEN_NUMBER || token->text.length > 18 ||
-        strspn(token->text.bytes, "0123456789") < token->text.length) {
+    if (token->kind != TOKEN_NUMBER || token->text.length > 18 || strspn(token->text.bytes, "0123456789") < token->text.length) {
         return parser_unexpected(parser, what);
     }
     *value = 0;

@@ -47,8 +47,8 @@ enum status parser_no_room(struct parser *parser);
 enum status parser_enter(struct parser *parser);
 void parser_leave(struct parser *parser);
 
-struct position parser_start_position(struct parser *parser); /* that of the current token */
-void parser_end_position(struct parser *parser, struct position *at); /* ends at the last token taken */
+struct position parser_start_position(struct parser *parser);                /* that of the current token */
+void parser_end_position(struct parser *parser, struct position *at);        /* ends at the last token taken */
 struct text parser_source(struct parser *parser, const struct position *at); /* the SQL of a node; bytes NULL: no room */
 
 /* An array that grows in the arena. */
@@ -85,11 +85,22 @@ enum status parser_type(struct parser *parser, const struct ast_type **type);
 enum status parser_expression(struct parser *parser, const struct ast_expression **expression);
 enum status parser_expression_above(struct parser *parser, uint32_t precedence, const struct ast_expression **expression);
 enum status parser_expression_list(struct parser *parser, const struct ast_expression *const **items, uint32_t *count);
-enum status parser_expression_new(struct parser *parser, enum ast_expression_kind kind, struct position at, struct ast_expression **expression);
+enum status parser_expression_new(struct parser *parser, enum ast_expression_kind kind, struct position at,
+                                  struct ast_expression **expression);
 enum status parser_expression_done(struct parser *parser, struct ast_expression *expression); /* sets end and height */
 enum status parser_expression_args(struct parser *parser, struct ast_expression *expression, const struct list *args);
-enum { PRECEDENCE_OR = 22, PRECEDENCE_AND = 24, PRECEDENCE_NOT = 26, PRECEDENCE_IS = 28, PRECEDENCE_COMPARE = 30, PRECEDENCE_IN = 32,
-       PRECEDENCE_ADD = 40, PRECEDENCE_MULTIPLY = 60, PRECEDENCE_UNARY = 80, PRECEDENCE_POSTFIX = 100 };
+enum {
+    PRECEDENCE_OR = 22,
+    PRECEDENCE_AND = 24,
+    PRECEDENCE_NOT = 26,
+    PRECEDENCE_IS = 28,
+    PRECEDENCE_COMPARE = 30,
+    PRECEDENCE_IN = 32,
+    PRECEDENCE_ADD = 40,
+    PRECEDENCE_MULTIPLY = 60,
+    PRECEDENCE_UNARY = 80,
+    PRECEDENCE_POSTFIX = 100
+};
 
 /* parser_primary.c */
 enum status parser_primary(struct parser *parser, const struct ast_expression **expression);
@@ -110,12 +121,12 @@ enum status parser_named_argument(struct parser *parser, struct position at, con
 
 /* parser_query.c */
 enum status parser_query(struct parser *parser, const struct ast_query **query);
-bool parser_at_query(struct parser *parser); /* SELECT, VALUES, WITH, TABLE name */
+bool parser_at_query(struct parser *parser);      /* SELECT, VALUES, WITH, TABLE name */
 bool parser_at_query_rest(struct parser *parser); /* UNION, ORDER BY, LIMIT, ... */
 /* The rest of a query whose first operand (in parentheses) is already read. */
 enum status parser_query_rest(struct parser *parser, const struct ast_query *first, const struct ast_query **query);
 enum status parser_order_items(struct parser *parser, const struct ast_order_item **items, uint32_t *count); /* after ORDER BY */
-enum status parser_window(struct parser *parser, const struct ast_window **window); /* at ( */
+enum status parser_window(struct parser *parser, const struct ast_window **window);                          /* at ( */
 
 /* parser_from.c */
 enum status parser_from(struct parser *parser, const struct ast_table **table);

@@ -31,10 +31,10 @@ static enum status computed(struct parser *parser, struct ast_column_def *column
 static enum status enforcement(struct parser *parser, bool *enforced_missing)
 {
     bool not = parser_accept_pair(parser, "NOT", "ENFORCED");
-    if (!not) {
+    if (!not ) {
         parser_accept(parser, "ENFORCED");
     }
-    *enforced_missing = !not;
+    *enforced_missing = !not ;
     return STATUS_OK;
 }
 
@@ -51,7 +51,8 @@ static enum status column_key(struct parser *parser, struct schema_parts *parts,
     }
     TRY(parser_expect(parser, "KEY"));
     if (parts->primary_key.count > 0) {
-        return parser_error(parser, &column->at, ERROR_INVALID_DEFINITION, "a table has one primary key: write PRIMARY KEY (a, b) for several columns");
+        return parser_error(parser, &column->at, ERROR_INVALID_DEFINITION,
+                            "a table has one primary key: write PRIMARY KEY (a, b) for several columns");
     }
     column->primary_key = true;
     TRY(parser_add(parser, &parts->primary_key, &column->name, sizeof column->name));
@@ -209,11 +210,13 @@ enum status parser_distribution(struct parser *parser, struct ast_distribution *
     return parser_expect(parser, "BUCKETS");
 }
 
-static const char *const like_features[] = {"ALL", "CONSTRAINTS", "DISTRIBUTION", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS"};
+static const char *const like_features[] = {"ALL",      "CONSTRAINTS", "DISTRIBUTION", "GENERATED",
+                                            "METADATA", "OPTIONS",     "PARTITIONS",   "WATERMARKS"};
 
 static enum status like(struct parser *parser, struct ast_create_table *table)
 {
-    static const char *const verbs[] = {[AST_LIKE_INCLUDING] = "INCLUDING", [AST_LIKE_EXCLUDING] = "EXCLUDING", [AST_LIKE_OVERWRITING] = "OVERWRITING"};
+    static const char *const verbs[] = {
+        [AST_LIKE_INCLUDING] = "INCLUDING", [AST_LIKE_EXCLUDING] = "EXCLUDING", [AST_LIKE_OVERWRITING] = "OVERWRITING"};
     table->has_like = true;
     TRY(parser_name(parser, &table->like, "a table's name"));
     if (!parser_accept(parser, "(")) {

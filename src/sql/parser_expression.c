@@ -30,7 +30,8 @@ static const struct binary_operator binary_operators[] = {
     {"||", "||", PRECEDENCE_MULTIPLY},
 };
 
-enum status parser_expression_new(struct parser *parser, enum ast_expression_kind kind, struct position at, struct ast_expression **expression)
+enum status parser_expression_new(struct parser *parser, enum ast_expression_kind kind, struct position at,
+                                  struct ast_expression **expression)
 {
     TRY(parser_allocate(parser, sizeof **expression, expression));
     **expression = (struct ast_expression){.kind = kind, .at = at, .precision = -1, .scale = -1, .height = 1};
@@ -97,7 +98,8 @@ static const struct binary_operator *find_binary(struct parser *parser)
 /* = ANY (query), <= ALL (1, 2): the comparison is already taken */
 static bool at_quantifier(struct parser *parser)
 {
-    return (parser_sees(parser, 0, "ANY") || parser_sees(parser, 0, "SOME") || parser_sees(parser, 0, "ALL")) && parser_sees(parser, 1, "(");
+    return (parser_sees(parser, 0, "ANY") || parser_sees(parser, 0, "SOME") || parser_sees(parser, 0, "ALL")) &&
+           parser_sees(parser, 1, "(");
 }
 
 /* ( query ) or ( list ) as the right side of IN and of quantified comparisons. */
@@ -246,9 +248,8 @@ static enum status in_level(struct parser *parser, const struct ast_expression *
 static const struct {
     const char *word, *plain, *negated;
 } is_tests[] = {
-    {"NULL", "IS NULL", "IS NOT NULL"},          {"TRUE", "IS TRUE", "IS NOT TRUE"},
-    {"FALSE", "IS FALSE", "IS NOT FALSE"},       {"UNKNOWN", "IS UNKNOWN", "IS NOT UNKNOWN"},
-    {"A", "IS A SET", "IS NOT A SET"},           {"EMPTY", "IS EMPTY", "IS NOT EMPTY"},
+    {"NULL", "IS NULL", "IS NOT NULL"},          {"TRUE", "IS TRUE", "IS NOT TRUE"}, {"FALSE", "IS FALSE", "IS NOT FALSE"},
+    {"UNKNOWN", "IS UNKNOWN", "IS NOT UNKNOWN"}, {"A", "IS A SET", "IS NOT A SET"},  {"EMPTY", "IS EMPTY", "IS NOT EMPTY"},
 };
 static const char *const json_tests[][3] = {
     {"VALUE", "IS JSON VALUE", "IS NOT JSON VALUE"},
@@ -330,8 +331,8 @@ static enum status postfix(struct parser *parser, const struct ast_expression **
             if (i > 0) {
                 TRY(parser_expression_new(parser, AST_FIELD, (*left)->at, &node));
             }
-            node->name = (struct ast_name){.at = name.part_positions[i], .count = 1, .parts = name.parts + i,
-                                           .part_positions = name.part_positions + i};
+            node->name = (struct ast_name){
+                .at = name.part_positions[i], .count = 1, .parts = name.parts + i, .part_positions = name.part_positions + i};
             TRY(with_args(parser, node, *left, NULL, NULL));
             node->at.end = name.part_positions[i].end;
             *left = node;

@@ -3,8 +3,8 @@
 
 #include "sql/parser_core.h"
 
-static const char *const clause_words[] = {"FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "UNION", "INTERSECT",
-                                           "EXCEPT", "JOIN", "LEFT", "INNER", "CROSS", "OFFSET", "FETCH"};
+static const char *const clause_words[] = {"FROM",      "WHERE",  "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER",  "LIMIT", "UNION",
+                                           "INTERSECT", "EXCEPT", "JOIN",  "LEFT",   "INNER",  "CROSS",   "OFFSET", "FETCH"};
 
 enum status parser_alias(struct parser *parser, const char **alias)
 {
@@ -142,9 +142,11 @@ static enum status unnest(struct parser *parser, struct ast_table **table)
     return after_table(parser, table);
 }
 
-static enum status subquery(struct parser *parser, struct position at, bool lateral, const struct ast_query *query, struct ast_table **table)
+static enum status subquery(struct parser *parser, struct position at, bool lateral, const struct ast_query *query,
+                            struct ast_table **table)
 {
-    bool values = query->kind == AST_VALUES && query->cte_count == 0 && query->order_count == 0 && query->fetch == NULL && query->offset == NULL;
+    bool values =
+        query->kind == AST_VALUES && query->cte_count == 0 && query->order_count == 0 && query->fetch == NULL && query->offset == NULL;
     TRY(table_new(parser, values ? AST_TABLE_VALUES : AST_TABLE_SUBQUERY, at, table));
     (*table)->query = query;
     (*table)->lateral = lateral;

@@ -3,7 +3,8 @@
 
 #include "sql/parser_core.h"
 
-static enum status clause(struct parser *parser, const char *name, const char *value, const struct ast_expression *operand, struct list *args)
+static enum status clause(struct parser *parser, const char *name, const char *value, const struct ast_expression *operand,
+                          struct list *args)
 {
     struct ast_expression *node;
     struct list operands = {0};
@@ -68,14 +69,21 @@ static enum status returning(struct parser *parser, struct list *args)
 
 /* What may stand before ON EMPTY and ON ERROR; longer ones first. */
 static const char *const behaviours[][3] = {
-    {"EMPTY ARRAY", "EMPTY", "ARRAY"}, {"EMPTY OBJECT", "EMPTY", "OBJECT"}, {"EMPTY", "EMPTY", NULL}, {"ERROR", "ERROR", NULL},
-    {"NULL", "NULL", NULL},            {"TRUE", "TRUE", NULL},              {"FALSE", "FALSE", NULL}, {"UNKNOWN", "UNKNOWN", NULL},
+    {"EMPTY ARRAY", "EMPTY", "ARRAY"},
+    {"EMPTY OBJECT", "EMPTY", "OBJECT"},
+    {"EMPTY", "EMPTY", NULL},
+    {"ERROR", "ERROR", NULL},
+    {"NULL", "NULL", NULL},
+    {"TRUE", "TRUE", NULL},
+    {"FALSE", "FALSE", NULL},
+    {"UNKNOWN", "UNKNOWN", NULL},
 };
 
 static const char *behaviour(struct parser *parser)
 {
     for (size_t i = 0; i < ARRAY_LENGTH(behaviours); i++) {
-        if (behaviours[i][2] != NULL ? parser_accept_pair(parser, behaviours[i][1], behaviours[i][2]) : parser_accept(parser, behaviours[i][1])) {
+        if (behaviours[i][2] != NULL ? parser_accept_pair(parser, behaviours[i][1], behaviours[i][2])
+                                     : parser_accept(parser, behaviours[i][1])) {
             return behaviours[i][0];
         }
     }

@@ -211,7 +211,9 @@ static enum status skip(struct parser *parser, struct ast_match *match)
     }
     enum token_kind next = parser_peek(parser, 1)->kind;
     bool more = next == TOKEN_QUOTED || (next == TOKEN_WORD && !parser_peek(parser, 1)->reserved);
-    match->skip = more && parser_accept(parser, "FIRST") ? AST_SKIP_TO_FIRST : more && parser_accept(parser, "LAST") ? AST_SKIP_TO_LAST : AST_SKIP_TO;
+    match->skip = more && parser_accept(parser, "FIRST")  ? AST_SKIP_TO_FIRST
+                  : more && parser_accept(parser, "LAST") ? AST_SKIP_TO_LAST
+                                                          : AST_SKIP_TO;
     return parser_identifier(parser, &match->skip_variable, "a pattern variable's name");
 }
 

@@ -36,9 +36,9 @@ static const struct {
     const char *words[2];
     parser_object_fn *parse;
 } objects[] = {
-    {{"CATALOG"}, parser_create_options},   {{"CONNECTION"}, parser_create_options},
-    {{"DATABASE"}, parser_create_options},  {{"FUNCTION"}, parser_create_function},
-    {{"MODEL"}, parser_create_model},       {{"MATERIALIZED", "TABLE"}, parser_create_materialized},
+    {{"CATALOG"}, parser_create_options},  {{"CONNECTION"}, parser_create_options},
+    {{"DATABASE"}, parser_create_options}, {{"FUNCTION"}, parser_create_function},
+    {{"MODEL"}, parser_create_model},      {{"MATERIALIZED", "TABLE"}, parser_create_materialized},
 };
 
 /* How many of the words stand here; 0: not all of them. */
@@ -84,8 +84,11 @@ enum status parser_create_other(struct parser *parser, const struct create_words
     struct ast_create_object *object;
     statement->at = words->at;
     TRY(parser_allocate(parser, sizeof *object, &object));
-    *object = (struct ast_create_object){.at = words->at, .or_replace = words->or_replace, .or_alter = words->or_alter,
-                                         .temporary = words->temporary, .system = words->system};
+    *object = (struct ast_create_object){.at = words->at,
+                                         .or_replace = words->or_replace,
+                                         .or_alter = words->or_alter,
+                                         .temporary = words->temporary,
+                                         .system = words->system};
     for (size_t i = 0; i < ARRAY_LENGTH(objects); i++) {
         uint32_t count = words_here(parser, objects[i].words, 2);
         if (count > 0) {

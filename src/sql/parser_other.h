@@ -18,8 +18,8 @@ parser_other_fn parser_jar, parser_stop_job, parser_call_procedure, parser_analy
 typedef enum status parser_object_fn(struct parser *parser, struct ast_create_object *object);
 parser_object_fn parser_create_options, parser_create_function, parser_create_model, parser_create_materialized;
 
-enum status parser_freshness(struct parser *parser, const struct ast_expression **freshness); /* after FRESHNESS */
-enum status parser_refresh_mode(struct parser *parser, const char **mode);                   /* after REFRESH_MODE */
+enum status parser_freshness(struct parser *parser, const struct ast_expression **freshness);             /* after FRESHNESS */
+enum status parser_refresh_mode(struct parser *parser, const char **mode);                                /* after REFRESH_MODE */
 enum status parser_function_class(struct parser *parser, const char **class_name, const char **language); /* AS 'c' [LANGUAGE l] */
 
 #endif

@@ -245,10 +245,20 @@ static enum status next_value(struct parser *parser, const struct ast_expression
 /* CURRENT_DATE, LOCALTIME, ...: functions without parentheses */
 static bool at_niladic(struct parser *parser)
 {
-    static const char *const words[] = {
-        "CURRENT_CATALOG", "CURRENT_DATE",   "CURRENT_DEFAULT_TRANSFORM_GROUP", "CURRENT_PATH", "CURRENT_ROLE", "CURRENT_SCHEMA",
-        "CURRENT_TIME",    "CURRENT_TIMESTAMP", "CURRENT_USER",                  "LOCALTIME",    "LOCALTIMESTAMP", "SESSION_USER",
-        "SYSTEM_USER",     "USER"};
+    static const char *const words[] = {"CURRENT_CATALOG",
+                                        "CURRENT_DATE",
+                                        "CURRENT_DEFAULT_TRANSFORM_GROUP",
+                                        "CURRENT_PATH",
+                                        "CURRENT_ROLE",
+                                        "CURRENT_SCHEMA",
+                                        "CURRENT_TIME",
+                                        "CURRENT_TIMESTAMP",
+                                        "CURRENT_USER",
+                                        "LOCALTIME",
+                                        "LOCALTIMESTAMP",
+                                        "SESSION_USER",
+                                        "SYSTEM_USER",
+                                        "USER"};
     for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
         if (parser_sees(parser, 0, words[i])) {
             return !parser_sees(parser, 1, "(");
@@ -312,8 +322,8 @@ static enum status constant_word(struct parser *parser, const struct ast_express
         const char *word;
         enum ast_expression_kind kind;
         bool boolean;
-    } words[] = {{"NULL", AST_NULL, false}, {"UNKNOWN", AST_NULL, false}, {"TRUE", AST_BOOLEAN, true}, {"FALSE", AST_BOOLEAN, false},
-                 {"DEFAULT", AST_DEFAULT, false}, {"?", AST_PARAMETER, false}};
+    } words[] = {{"NULL", AST_NULL, false},     {"UNKNOWN", AST_NULL, false},    {"TRUE", AST_BOOLEAN, true},
+                 {"FALSE", AST_BOOLEAN, false}, {"DEFAULT", AST_DEFAULT, false}, {"?", AST_PARAMETER, false}};
     struct ast_expression *node;
     for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
         if (parser_sees(parser, 0, words[i].word)) {
@@ -353,7 +363,8 @@ static enum status word(struct parser *parser, const struct ast_expression **exp
             return constructor(parser, constructors[i].kind, constructors[i].close, expression);
         }
     }
-    if (parser_sees(parser, 1, "(") && (parser_sees(parser, 0, "ARRAY") || parser_sees(parser, 0, "MULTISET") || parser_sees(parser, 0, "MAP")) &&
+    if (parser_sees(parser, 1, "(") &&
+        (parser_sees(parser, 0, "ARRAY") || parser_sees(parser, 0, "MULTISET") || parser_sees(parser, 0, "MAP")) &&
         (parser_sees(parser, 2, "SELECT") || parser_sees(parser, 2, "VALUES") || parser_sees(parser, 2, "WITH"))) {
         return collection_query(parser, expression);
     }

@@ -17,8 +17,8 @@ static bool at_set_operation(struct parser *parser)
 
 bool parser_at_query_rest(struct parser *parser)
 {
-    return at_set_operation(parser) || parser_sees(parser, 0, "ORDER") || parser_sees(parser, 0, "LIMIT") || parser_sees(parser, 0, "OFFSET") ||
-           parser_sees(parser, 0, "FETCH");
+    return at_set_operation(parser) || parser_sees(parser, 0, "ORDER") || parser_sees(parser, 0, "LIMIT") ||
+           parser_sees(parser, 0, "OFFSET") || parser_sees(parser, 0, "FETCH");
 }
 
 static enum status query_new(struct parser *parser, enum ast_query_kind kind, struct position at, struct ast_query **query)
@@ -335,7 +335,8 @@ static enum status operand(struct parser *parser, struct ast_query **query)
     return parser_at(parser, "TABLE") ? explicit_table(parser, query) : parser_unexpected(parser, "a query");
 }
 
-static enum status combine(struct parser *parser, enum ast_set_operation operation, bool all, struct ast_query *right, struct ast_query **left)
+static enum status combine(struct parser *parser, enum ast_set_operation operation, bool all, struct ast_query *right,
+                           struct ast_query **left)
 {
     struct ast_query *node;
     TRY(query_new(parser, AST_SET_OPERATION, (*left)->at, &node));

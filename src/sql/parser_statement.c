@@ -4,7 +4,8 @@
 #include "sql/parser_core.h"
 
 /* PARTITION (k [= literal], ...) */
-enum status parser_partition_values(struct parser *parser, const struct ast_option **keys, const struct ast_expression *const **values, uint32_t *count)
+enum status parser_partition_values(struct parser *parser, const struct ast_option **keys, const struct ast_expression *const **values,
+                                    uint32_t *count)
 {
     struct list names = {0}, literals = {0};
     TRY(parser_expect(parser, "PARTITION"));
@@ -214,9 +215,10 @@ static enum status statement_body(struct parser *parser, struct ast_statement *s
     static const struct {
         const char *word;
         enum status (*parse)(struct parser *parser, struct ast_statement *statement);
-    } words[] = {{"SELECT", query_statement}, {"WITH", query_statement}, {"VALUES", query_statement}, {"(", query_statement},
-                 {"TABLE", query_statement},  {"INSERT", insert},        {"CREATE", parser_create},   {"EXECUTE", execute},
-                 {"BEGIN", begin},            {"EXPLAIN", explain}};
+    } words[] = {{"SELECT", query_statement}, {"WITH", query_statement},  {"VALUES", query_statement},
+                 {"(", query_statement},      {"TABLE", query_statement}, {"INSERT", insert},
+                 {"CREATE", parser_create},   {"EXECUTE", execute},       {"BEGIN", begin},
+                 {"EXPLAIN", explain}};
     bool found;
     for (size_t i = 0; i < ARRAY_LENGTH(words); i++) {
         if (parser_at(parser, words[i].word)) {

@@ -48,8 +48,7 @@ struct relation *relation_make_project(struct arena *arena, struct relation *inp
     }
     for (uint32_t i = 0; i < count; i++) {
         copy[i] = expressions[i];
-        relation_columns(relation)[i] =
-            (struct column){names[i], expressions[i]->type, times != NULL ? times[i] : TIME_NONE};
+        relation_columns(relation)[i] = (struct column){names[i], expressions[i]->type, times != NULL ? times[i] : TIME_NONE};
     }
     relation->project.expressions = copy;
     return relation;

@@ -72,9 +72,9 @@ struct window_spec {
     enum window_kind kind;
     uint32_t time_column; /* of the input */
     bool processing_time;
-    bool zoned; /* set by the planner: the time column is a TIMESTAMP_LTZ, windows are local times of instants */
+    bool zoned;                           /* set by the planner: the time column is a TIMESTAMP_LTZ, windows are local times of instants */
     int64_t size_us, slide_us, offset_us; /* SESSION: size_us is the gap; CUMULATE: slide_us is the step */
-    const uint32_t *partition; /* SESSION ... PARTITION BY */
+    const uint32_t *partition;            /* SESSION ... PARTITION BY */
     uint32_t partition_count;
 };
 /* Legacy GROUP BY TUMBLE(...): auxiliary columns after the aggregate calls. */
@@ -98,11 +98,11 @@ enum join_kind { JOIN_INNER, JOIN_LEFT, JOIN_RIGHT, JOIN_FULL, JOIN_SEMI, JOIN_A
 struct join_relation {
     enum join_kind kind;
     const struct expression *condition; /* over left then right columns; NULL: TRUE */
-    bool null_aware;      /* ANTI from NOT IN: a NULL on either side decides (see plan/rules) */
-    bool temporal;        /* FOR SYSTEM_TIME AS OF: right is a versioned or lookup table */
-    uint32_t time_column; /* temporal: the left column named in AS OF */
-    bool lateral;         /* INNER, LEFT: the right input reads columns of the left one (EXPRESSION_OUTER); removed by rules */
-    bool single;          /* LEFT from a scalar subquery: more than one match of a left row is an error (CARDINALITY) */
+    bool null_aware;                    /* ANTI from NOT IN: a NULL on either side decides (see plan/rules) */
+    bool temporal;                      /* FOR SYSTEM_TIME AS OF: right is a versioned or lookup table */
+    uint32_t time_column;               /* temporal: the left column named in AS OF */
+    bool lateral; /* INNER, LEFT: the right input reads columns of the left one (EXPRESSION_OUTER); removed by rules */
+    bool single;  /* LEFT from a scalar subquery: more than one match of a left row is an error (CARDINALITY) */
 };
 
 enum frame_unit { FRAME_ROWS, FRAME_RANGE };
@@ -144,17 +144,34 @@ struct relation {
     uint32_t input_count;
     union {
         struct scan_relation scan;
-        struct { const struct expression *const *const *rows; uint32_t row_count; } values; /* rows[r][c] */
-        struct { const struct expression *condition; } filter;
-        struct { const struct expression *const *expressions; } project; /* schema.count of them */
-        struct { uint32_t column; const struct expression *expression; } watermark; /* expression: the candidate, over the input */
+        struct {
+            const struct expression *const *const *rows;
+            uint32_t row_count;
+        } values; /* rows[r][c] */
+        struct {
+            const struct expression *condition;
+        } filter;
+        struct {
+            const struct expression *const *expressions;
+        } project; /* schema.count of them */
+        struct {
+            uint32_t column;
+            const struct expression *expression;
+        } watermark; /* expression: the candidate, over the input */
         struct aggregate_relation aggregate;
         struct window_spec window;
         struct join_relation join;
-        struct { const char *function; const struct expression *const *args; uint32_t arg_count; bool outer, with_ordinality; } lateral;
+        struct {
+            const char *function;
+            const struct expression *const *args;
+            uint32_t arg_count;
+            bool outer, with_ordinality;
+        } lateral;
         struct over_relation over;
         struct sort_relation sort;
-        struct { bool all; } set;
+        struct {
+            bool all;
+        } set;
     };
     uint32_t line, column;
 };

@@ -42,8 +42,7 @@ static void print_columns(const uint32_t *columns, uint32_t count, struct printe
 static void print_sort_keys(const struct sort_key *keys, uint32_t count, struct printer *printer)
 {
     for (uint32_t i = 0; i < count; i++) {
-        text_append_format(printer->out, "%s%s%s%s", i > 0 ? ", " : "", printer->names[keys[i].column],
-                           keys[i].descending ? " DESC" : "",
+        text_append_format(printer->out, "%s%s%s%s", i > 0 ? ", " : "", printer->names[keys[i].column], keys[i].descending ? " DESC" : "",
                            keys[i].nulls_first == keys[i].descending ? (keys[i].nulls_first ? " NULLS FIRST" : " NULLS LAST") : "");
     }
 }

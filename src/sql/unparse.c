@@ -127,7 +127,8 @@ static void append_basic(const struct ast_type *type, struct text_builder *out)
 {
     static const struct {
         const char *name, *word, *zone;
-    } zoned[] = {{"TIMESTAMP_TZ", "TIMESTAMP", " WITH TIME ZONE"}, {"TIME_TZ", "TIME", " WITH TIME ZONE"},
+    } zoned[] = {{"TIMESTAMP_TZ", "TIMESTAMP", " WITH TIME ZONE"},
+                 {"TIME_TZ", "TIME", " WITH TIME ZONE"},
                  {"TIME_LTZ", "TIME", " WITH LOCAL TIME ZONE"}};
     const char *word = type->name, *zone = "";
     for (size_t i = 0; i < ARRAY_LENGTH(zoned); i++) {

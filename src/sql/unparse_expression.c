@@ -12,10 +12,10 @@ static const struct {
     const char *op;
     uint32_t precedence;
 } precedences[] = {
-    {"OR", PRECEDENCE_OR},       {"AND", PRECEDENCE_AND},     {"+", PRECEDENCE_ADD},       {"-", PRECEDENCE_ADD},
-    {"*", PRECEDENCE_MULTIPLY},  {"/", PRECEDENCE_MULTIPLY},  {"%", PRECEDENCE_MULTIPLY},  {"||", PRECEDENCE_MULTIPLY},
-    {"BETWEEN", PRECEDENCE_IN},  {"NOT BETWEEN", PRECEDENCE_IN}, {"LIKE", PRECEDENCE_IN},  {"NOT LIKE", PRECEDENCE_IN},
-    {"ILIKE", PRECEDENCE_IN},    {"NOT ILIKE", PRECEDENCE_IN}, {"RLIKE", PRECEDENCE_IN},   {"NOT RLIKE", PRECEDENCE_IN},
+    {"OR", PRECEDENCE_OR},         {"AND", PRECEDENCE_AND},           {"+", PRECEDENCE_ADD},      {"-", PRECEDENCE_ADD},
+    {"*", PRECEDENCE_MULTIPLY},    {"/", PRECEDENCE_MULTIPLY},        {"%", PRECEDENCE_MULTIPLY}, {"||", PRECEDENCE_MULTIPLY},
+    {"BETWEEN", PRECEDENCE_IN},    {"NOT BETWEEN", PRECEDENCE_IN},    {"LIKE", PRECEDENCE_IN},    {"NOT LIKE", PRECEDENCE_IN},
+    {"ILIKE", PRECEDENCE_IN},      {"NOT ILIKE", PRECEDENCE_IN},      {"RLIKE", PRECEDENCE_IN},   {"NOT RLIKE", PRECEDENCE_IN},
     {"SIMILAR TO", PRECEDENCE_IN}, {"NOT SIMILAR TO", PRECEDENCE_IN},
 };
 
@@ -51,8 +51,9 @@ static uint32_t precedence_of(const struct ast_expression *node)
     case AST_QUANTIFIED:
         return PRECEDENCE_COMPARE;
     case AST_CALL:
-        return node->name.count == 0 && (strcmp(node->function, "FINAL") == 0 || strcmp(node->function, "RUNNING") == 0) ? PRECEDENCE_UNARY
-                                                                                                                         : PRECEDENCE_POSTFIX;
+        return node->name.count == 0 && (strcmp(node->function, "FINAL") == 0 || strcmp(node->function, "RUNNING") == 0)
+                   ? PRECEDENCE_UNARY
+                   : PRECEDENCE_POSTFIX;
     default:
         return PRECEDENCE_POSTFIX;
     }
@@ -255,8 +256,11 @@ static void unparse_cast(const struct ast_expression *node, struct text_builder 
 static void unparse_constructor(const struct ast_expression *node, struct text_builder *out)
 {
     bool brackets = node->kind != AST_ROW && node->kind != AST_PERIOD;
-    const char *word = node->kind == AST_ROW ? "ROW" : node->kind == AST_PERIOD ? "PERIOD" : node->kind == AST_ARRAY ? "ARRAY"
-                       : node->kind == AST_MAP ? "MAP" : "MULTISET";
+    const char *word = node->kind == AST_ROW      ? "ROW"
+                       : node->kind == AST_PERIOD ? "PERIOD"
+                       : node->kind == AST_ARRAY  ? "ARRAY"
+                       : node->kind == AST_MAP    ? "MAP"
+                                                  : "MULTISET";
     text_append_format(out, "%s%s", word, brackets ? "[" : "(");
     unparse_list(node->args, node->arg_count, out);
     text_append_text(out, brackets ? "]" : ")");
@@ -327,17 +331,39 @@ static void unparse_model_argument(const struct ast_expression *node, struct tex
 void unparse_expression(const struct ast_expression *expression, struct text_builder *out)
 {
     static unparse_fn *const kinds[] = {
-        [AST_COLUMN] = unparse_column,         [AST_STAR] = unparse_star,           [AST_NULL] = unparse_word,
-        [AST_BOOLEAN] = unparse_word,          [AST_NUMBER] = unparse_number,       [AST_STRING] = unparse_text,
-        [AST_BINARY] = unparse_binary,         [AST_DATE] = unparse_text,           [AST_TIME] = unparse_text,
-        [AST_TIMESTAMP] = unparse_text,        [AST_INTERVAL] = unparse_interval,   [AST_CALL] = unparse_call,
-        [AST_OPERATOR] = unparse_operator,     [AST_CASE] = unparse_case,           [AST_CAST] = unparse_cast,
-        [AST_IN] = unparse_in,                 [AST_EXISTS] = unparse_subquery,     [AST_SUBQUERY] = unparse_subquery,
-        [AST_QUANTIFIED] = unparse_quantified, [AST_ROW] = unparse_constructor,     [AST_ARRAY] = unparse_constructor,
-        [AST_MAP] = unparse_constructor,       [AST_INDEX] = unparse_index,         [AST_FIELD] = unparse_field,
-        [AST_DEFAULT] = unparse_word,          [AST_NAMED_ARG] = unparse_named_argument, [AST_DESCRIPTOR] = unparse_descriptor,
-        [AST_TABLE_ARG] = unparse_table_argument, [AST_PERIOD] = unparse_constructor, [AST_PARAMETER] = unparse_word,
-        [AST_MULTISET] = unparse_constructor,  [AST_MODEL_ARG] = unparse_model_argument, [AST_NEXT_VALUE] = unparse_next_value,
+        [AST_COLUMN] = unparse_column,
+        [AST_STAR] = unparse_star,
+        [AST_NULL] = unparse_word,
+        [AST_BOOLEAN] = unparse_word,
+        [AST_NUMBER] = unparse_number,
+        [AST_STRING] = unparse_text,
+        [AST_BINARY] = unparse_binary,
+        [AST_DATE] = unparse_text,
+        [AST_TIME] = unparse_text,
+        [AST_TIMESTAMP] = unparse_text,
+        [AST_INTERVAL] = unparse_interval,
+        [AST_CALL] = unparse_call,
+        [AST_OPERATOR] = unparse_operator,
+        [AST_CASE] = unparse_case,
+        [AST_CAST] = unparse_cast,
+        [AST_IN] = unparse_in,
+        [AST_EXISTS] = unparse_subquery,
+        [AST_SUBQUERY] = unparse_subquery,
+        [AST_QUANTIFIED] = unparse_quantified,
+        [AST_ROW] = unparse_constructor,
+        [AST_ARRAY] = unparse_constructor,
+        [AST_MAP] = unparse_constructor,
+        [AST_INDEX] = unparse_index,
+        [AST_FIELD] = unparse_field,
+        [AST_DEFAULT] = unparse_word,
+        [AST_NAMED_ARG] = unparse_named_argument,
+        [AST_DESCRIPTOR] = unparse_descriptor,
+        [AST_TABLE_ARG] = unparse_table_argument,
+        [AST_PERIOD] = unparse_constructor,
+        [AST_PARAMETER] = unparse_word,
+        [AST_MULTISET] = unparse_constructor,
+        [AST_MODEL_ARG] = unparse_model_argument,
+        [AST_NEXT_VALUE] = unparse_next_value,
     };
     kinds[expression->kind](expression, out);
 }

@@ -23,9 +23,10 @@ void unparse_hints(const struct ast_hint *hints, uint32_t count, struct text_bui
 
 static void append_join(const struct ast_table *join, struct text_builder *out)
 {
-    static const char *const words[] = {[AST_JOIN_INNER] = "INNER JOIN", [AST_JOIN_LEFT] = "LEFT JOIN", [AST_JOIN_RIGHT] = "RIGHT JOIN",
-                                        [AST_JOIN_FULL] = "FULL JOIN",   [AST_JOIN_CROSS] = "CROSS JOIN", [AST_JOIN_SEMI] = "LEFT SEMI JOIN",
-                                        [AST_JOIN_ANTI] = "LEFT ANTI JOIN"};
+    static const char *const words[] = {
+        [AST_JOIN_INNER] = "INNER JOIN",   [AST_JOIN_LEFT] = "LEFT JOIN",   [AST_JOIN_RIGHT] = "RIGHT JOIN",
+        [AST_JOIN_FULL] = "FULL JOIN",     [AST_JOIN_CROSS] = "CROSS JOIN", [AST_JOIN_SEMI] = "LEFT SEMI JOIN",
+        [AST_JOIN_ANTI] = "LEFT ANTI JOIN"};
     bool nested = join->right->kind == AST_TABLE_JOIN;
     unparse_from(join->left, out);
     text_append_format(out, "\n%s%s %s", join->natural ? "NATURAL " : "", words[join->join], nested ? "(" : "");

@@ -99,10 +99,11 @@ static void append_input(const struct ast_match *match, struct text_builder *out
 
 static void append_rows_and_skip(const struct ast_match *match, struct text_builder *out)
 {
-    static const char *const rows[] = {[AST_ROWS_DEFAULT] = "", [AST_ONE_ROW] = "\nONE ROW PER MATCH", [AST_ALL_ROWS] = "\nALL ROWS PER MATCH"};
-    static const char *const skips[] = {[AST_SKIP_DEFAULT] = "", [AST_SKIP_TO_NEXT_ROW] = "TO NEXT ROW",
-                                        [AST_SKIP_PAST_LAST_ROW] = "PAST LAST ROW", [AST_SKIP_TO_FIRST] = "TO FIRST ",
-                                        [AST_SKIP_TO_LAST] = "TO LAST ", [AST_SKIP_TO] = "TO "};
+    static const char *const rows[] = {
+        [AST_ROWS_DEFAULT] = "", [AST_ONE_ROW] = "\nONE ROW PER MATCH", [AST_ALL_ROWS] = "\nALL ROWS PER MATCH"};
+    static const char *const skips[] = {
+        [AST_SKIP_DEFAULT] = "",           [AST_SKIP_TO_NEXT_ROW] = "TO NEXT ROW", [AST_SKIP_PAST_LAST_ROW] = "PAST LAST ROW",
+        [AST_SKIP_TO_FIRST] = "TO FIRST ", [AST_SKIP_TO_LAST] = "TO LAST ",        [AST_SKIP_TO] = "TO "};
     text_append_text(out, rows[match->rows]);
     if (match->skip != AST_SKIP_DEFAULT) {
         text_append_format(out, "\nAFTER MATCH SKIP %s", skips[match->skip]);

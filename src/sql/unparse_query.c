@@ -18,8 +18,10 @@ void unparse_order(const struct ast_order_item *items, uint32_t count, struct te
 
 static void append_bound(enum ast_frame_bound bound, const struct ast_expression *value, struct text_builder *out)
 {
-    static const char *const words[] = {[AST_UNBOUNDED_PRECEDING] = "UNBOUNDED PRECEDING", [AST_PRECEDING] = " PRECEDING",
-                                        [AST_CURRENT_ROW] = "CURRENT ROW", [AST_FOLLOWING] = " FOLLOWING",
+    static const char *const words[] = {[AST_UNBOUNDED_PRECEDING] = "UNBOUNDED PRECEDING",
+                                        [AST_PRECEDING] = " PRECEDING",
+                                        [AST_CURRENT_ROW] = "CURRENT ROW",
+                                        [AST_FOLLOWING] = " FOLLOWING",
                                         [AST_UNBOUNDED_FOLLOWING] = "UNBOUNDED FOLLOWING"};
     if (value != NULL) {
         unparse_expression(value, out);
@@ -81,8 +83,11 @@ static void append_grouping_expressions(const struct ast_grouping *group, struct
 
 static void append_groups(const struct ast_grouping *groups, uint32_t count, struct text_builder *out)
 {
-    static const char *const opens[] = {[AST_GROUP_PLAIN] = "", [AST_GROUP_SETS] = "GROUPING SETS (", [AST_GROUP_CUBE] = "CUBE (",
-                                        [AST_GROUP_ROLLUP] = "ROLLUP (", [AST_GROUP_EMPTY] = "("};
+    static const char *const opens[] = {[AST_GROUP_PLAIN] = "",
+                                        [AST_GROUP_SETS] = "GROUPING SETS (",
+                                        [AST_GROUP_CUBE] = "CUBE (",
+                                        [AST_GROUP_ROLLUP] = "ROLLUP (",
+                                        [AST_GROUP_EMPTY] = "("};
     for (uint32_t i = 0; i < count; i++) {
         text_append_text(out, i == 0 ? "" : ", ");
         text_append_text(out, opens[groups[i].kind]);

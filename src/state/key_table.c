@@ -83,7 +83,8 @@ static enum status grow_slots(struct key_table *table, struct error *err)
         return no_room(table, err);
     }
     uint32_t capacity = table->capacity == 0 ? FIRST_SLOTS : table->capacity * 2;
-    size_t extra = bytes_per_slot(table) * (capacity - table->capacity) + key_table_live_bytes(capacity) - key_table_live_bytes(table->capacity);
+    size_t extra =
+        bytes_per_slot(table) * (capacity - table->capacity) + key_table_live_bytes(capacity) - key_table_live_bytes(table->capacity);
     if (!budget_charge(table->budget, extra)) {
         return no_room(table, err);
     }
@@ -160,12 +161,18 @@ static bool column_equal(const struct key_column *column, const struct key_input
         return string_view_equal((const struct string_view *)(const void *)left, (const struct string_view *)(const void *)right);
     }
     switch (column->width) {
-    case 0: return true;
-    case 1: return *left == *right;
-    case 2: return memcmp(left, right, 2) == 0;
-    case 4: return memcmp(left, right, 4) == 0;
-    case 8: return memcmp(left, right, 8) == 0;
-    default: return memcmp(left, right, 16) == 0;
+    case 0:
+        return true;
+    case 1:
+        return *left == *right;
+    case 2:
+        return memcmp(left, right, 2) == 0;
+    case 4:
+        return memcmp(left, right, 4) == 0;
+    case 8:
+        return memcmp(left, right, 8) == 0;
+    default:
+        return memcmp(left, right, 16) == 0;
     }
 }
 
@@ -219,35 +226,35 @@ static void find_candidates(const struct key_table *table, struct selection rows
 }
 
 #define EQUAL(row, slot) (int32_keys[slot] == ((const int32_t *)(const void *)table->inputs[0].values)[row])
-#define NAME verify_int32
-#define SETUP const int32_t *int32_keys = (const int32_t *)(const void *)table->keys[0].values
+#define NAME             verify_int32
+#define SETUP            const int32_t *int32_keys = (const int32_t *)(const void *)table->keys[0].values
 #include "state/key_verify.inc"
 
 #define EQUAL(row, slot) (keys[slot] == rows_keys[row])
-#define NAME verify_int64
-#define SETUP                                                                      \
-    const int64_t *keys = (const int64_t *)(const void *)table->keys[0].values;    \
+#define NAME             verify_int64
+#define SETUP                                                                                                                              \
+    const int64_t *keys = (const int64_t *)(const void *)table->keys[0].values;                                                            \
     const int64_t *rows_keys = (const int64_t *)(const void *)table->inputs[0].values
 #include "state/key_verify.inc"
 
 #define EQUAL(row, slot) ((keys[slot] ^ rows_keys[row]) == 0 && (keys2[slot] ^ rows_keys2[row]) == 0)
-#define NAME verify_two_int64
-#define SETUP                                                                      \
-    const int64_t *keys = (const int64_t *)(const void *)table->keys[0].values;    \
-    const int64_t *keys2 = (const int64_t *)(const void *)table->keys[1].values;   \
-    const int64_t *rows_keys = (const int64_t *)(const void *)table->inputs[0].values; \
+#define NAME             verify_two_int64
+#define SETUP                                                                                                                              \
+    const int64_t *keys = (const int64_t *)(const void *)table->keys[0].values;                                                            \
+    const int64_t *keys2 = (const int64_t *)(const void *)table->keys[1].values;                                                           \
+    const int64_t *rows_keys = (const int64_t *)(const void *)table->inputs[0].values;                                                     \
     const int64_t *rows_keys2 = (const int64_t *)(const void *)table->inputs[1].values
 #include "state/key_verify.inc"
 
 #define EQUAL(row, slot) string_view_equal(&keys[slot], &rows_keys[row])
-#define NAME verify_string
-#define SETUP                                                                                    \
-    const struct string_view *keys = (const struct string_view *)(const void *)table->keys[0].values; \
+#define NAME             verify_string
+#define SETUP                                                                                                                              \
+    const struct string_view *keys = (const struct string_view *)(const void *)table->keys[0].values;                                      \
     const struct string_view *rows_keys = (const struct string_view *)(const void *)table->inputs[0].values
 #include "state/key_verify.inc"
 
 #define EQUAL(row, slot) equal_any(table, row, slot)
-#define NAME verify_any
+#define NAME             verify_any
 #define SETUP
 #include "state/key_verify.inc"
 
@@ -257,8 +264,8 @@ typedef void verify_fn(const struct key_table *table, struct selection rows, uin
 static verify_fn *choose_verify(const struct key_table *table)
 {
     static verify_fn *const by_shape[] = {
-        [SHAPE_ANY] = verify_any,         [SHAPE_INT32] = verify_int32,     [SHAPE_INT64] = verify_int64,
-        [SHAPE_TWO_INT64] = verify_two_int64, [SHAPE_STRING] = verify_string,
+        [SHAPE_ANY] = verify_any,       [SHAPE_INT32] = verify_int32, [SHAPE_INT64] = verify_int64, [SHAPE_TWO_INT64] = verify_two_int64,
+        [SHAPE_STRING] = verify_string,
     };
     for (uint32_t i = 0; i < table->key_count; i++) {
         if (table->inputs[i].validity != NULL || table->inputs[i].all_null || table->keys[i].nulls != NULL) {

@@ -26,7 +26,8 @@ void key_table_destroy(struct key_table *table);
  * a fresh slot is one whose value bytes are all zero. */
 enum status key_table_find_or_insert(struct key_table *table, const struct batch *batch, const uint32_t *keys, const uint64_t *hashes,
                                      uint32_t *slots, struct error *err);
-void key_table_find(const struct key_table *table, const struct batch *batch, const uint32_t *keys, const uint64_t *hashes, uint32_t *slots);
+void key_table_find(const struct key_table *table, const struct batch *batch, const uint32_t *keys, const uint64_t *hashes,
+                    uint32_t *slots);
 void *key_table_values(const struct key_table *table, uint32_t value); /* array by slot */
 uint64_t key_table_hash(const struct key_table *table, uint32_t slot);
 /* Removes a key; its value bytes are the caller's to clean up before. */

@@ -30,8 +30,7 @@ static enum status column_open(struct key_table *table, struct key_column *colum
     return STATUS_OK;
 }
 
-static enum status table_open(struct key_table *table, const struct type *const *key_types, const uint32_t *value_bytes,
-                              struct error *err)
+static enum status table_open(struct key_table *table, const struct type *const *key_types, const uint32_t *value_bytes, struct error *err)
 {
     TRY_ALLOC(table->keys, calloc(table->key_count + 1, sizeof *table->keys), err);
     TRY_ALLOC(table->inputs, calloc(table->key_count + 1, sizeof *table->inputs), err);

@@ -13,9 +13,14 @@ static void gather_fixed(const struct key_column *column, const uint32_t *slots,
         }
         const uint8_t *from = column->values + (size_t)slots[k] * column->width;
         switch (column->width) {
-        case 8: memcpy((uint8_t *)result->values + (size_t)k * 8, from, 8); break;
-        case 4: memcpy((uint8_t *)result->values + (size_t)k * 4, from, 4); break;
-        default: memcpy((uint8_t *)result->values + (size_t)k * column->width, from, column->width);
+        case 8:
+            memcpy((uint8_t *)result->values + (size_t)k * 8, from, 8);
+            break;
+        case 4:
+            memcpy((uint8_t *)result->values + (size_t)k * 4, from, 4);
+            break;
+        default:
+            memcpy((uint8_t *)result->values + (size_t)k * column->width, from, column->width);
         }
     }
 }

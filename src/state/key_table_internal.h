@@ -17,7 +17,7 @@ _Static_assert(sizeof(struct bucket) == 64, "a bucket is a cache line");
 struct key_column {
     const struct type *type;
     enum physical physical;
-    bool encoded;     /* nested: values are views of encoded bytes */
+    bool encoded; /* nested: values are views of encoded bytes */
     uint32_t width;
     uint8_t *values;  /* by slot */
     uint8_t *nulls;   /* by slot; NULL: no key was NULL yet */

@@ -182,8 +182,8 @@ static void put_part(struct row_store *store, uint8_t *row, uint32_t offset, str
     *end += rounded;
 }
 
-static void put_value(struct row_store *store, const struct store_column *column, const struct vector *vector, uint32_t from,
-                      uint8_t *row, uint32_t *end)
+static void put_value(struct row_store *store, const struct store_column *column, const struct vector *vector, uint32_t from, uint8_t *row,
+                      uint32_t *end)
 {
     if (column->text) {
         put_part(store, row, column->offset, vector_get_text(vector, from), end);
@@ -348,15 +348,20 @@ static void gather_fixed(const struct store_column *column, const row_handle *ha
         }
         const uint8_t *from = row_bytes(handles[k]) + column->offset;
         switch (column->width) {
-        case 8: memcpy(to, from, 8); break;
-        case 4: memcpy(to, from, 4); break;
-        default: memcpy(to, from, column->width);
+        case 8:
+            memcpy(to, from, 8);
+            break;
+        case 4:
+            memcpy(to, from, 4);
+            break;
+        default:
+            memcpy(to, from, column->width);
         }
     }
 }
 
-static enum status gather_texts(const struct row_store *store, const struct store_column *column, const row_handle *handles,
-                                uint32_t count, struct vector *vector, struct error *err)
+static enum status gather_texts(const struct row_store *store, const struct store_column *column, const row_handle *handles, uint32_t count,
+                                struct vector *vector, struct error *err)
 {
     struct string_view *views = vector_strings(vector);
     size_t total = 0;
@@ -446,8 +451,7 @@ static int compare_column(const struct store_column *column, const uint8_t *left
         return text_compare(part_text(left, column), part_text(right, column));
     }
     if (column->encoded) {
-        return value_compare(column->type, (const uint8_t *)part_text(left, column).bytes,
-                             (const uint8_t *)part_text(right, column).bytes);
+        return value_compare(column->type, (const uint8_t *)part_text(left, column).bytes, (const uint8_t *)part_text(right, column).bytes);
     }
     return value_compare_fixed(column->physical, left + column->offset, right + column->offset);
 }

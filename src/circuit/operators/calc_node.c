@@ -141,7 +141,8 @@ static const struct node_type calc_node_type = {
     .close = calc_node_close,
 };
 
-enum status calc_node_create(struct circuit *circuit, const struct calc_spec *spec, struct node *input, struct node **node, struct error *err)
+enum status calc_node_create(struct circuit *circuit, const struct calc_spec *spec, struct node *input, struct node **node,
+                             struct error *err)
 {
     struct calc_node *self;
     struct arena *arena = circuit->arena;

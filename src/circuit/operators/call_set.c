@@ -17,7 +17,7 @@ struct bound_call {
     struct accumulator accumulator;
     const struct vector **args;
     uint32_t offset;
-    int32_t filter;  /* index of a filter, ALL_ROWS */
+    int32_t filter;   /* index of a filter, ALL_ROWS */
     int32_t distinct; /* index of a DISTINCT set, -1 */
 };
 struct row_filter {

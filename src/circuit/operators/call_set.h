@@ -26,8 +26,8 @@ struct call_set_spec {
     bool merges; /* records will be merged */
 };
 enum status call_set_create(struct circuit *circuit, const struct call_set_spec *spec, struct call_set **set, struct error *err);
-uint32_t call_set_bytes(const struct call_set *set);   /* of the states of one record */
-bool call_set_mergeable(const struct call_set *set);   /* all calls, and no DISTINCT */
+uint32_t call_set_bytes(const struct call_set *set); /* of the states of one record */
+bool call_set_mergeable(const struct call_set *set); /* all calls, and no DISTINCT */
 bool call_set_invertible(const struct call_set *set);
 
 void call_states_open(const struct call_set *set, struct budget *budget, struct call_states *states);

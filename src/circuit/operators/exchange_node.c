@@ -1,9 +1,9 @@
 /* circuit/operators/exchange_node.c: rows to the worker that owns their key.
  *
- * receive scatters a chunk by key group into one mailbox per worker; finish_tick says "ended" to all, waits until all peers have ended the tick
- * at this exchange, and emits what they sent, in the order of workers, so that the outcome does not depend on scheduling. A peer may already
- * scatter the next tick: mailboxes are kept by the parity of the tick's number.
- * The watermark is the minimum over all workers; one without partitions of the source says WATERMARK_END.
+ * receive scatters a chunk by key group into one mailbox per worker; finish_tick says "ended" to all, waits until all peers have ended the
+ * tick at this exchange, and emits what they sent, in the order of workers, so that the outcome does not depend on scheduling. A peer may
+ * already scatter the next tick: mailboxes are kept by the parity of the tick's number. The watermark is the minimum over all workers; one
+ * without partitions of the source says WATERMARK_END.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -107,9 +107,8 @@ static void exchange_scatter(struct exchange_node *self, const struct batch *bat
     }
     for (uint32_t k = 0; k < rows.count; k++) {
         uint32_t row = selection_row(&rows, k);
-        uint32_t target = self->spec->key_count == 0
-                              ? 0
-                              : circuit_worker_of(self->hashes[row], circuit->worker_count, circuit->settings.max_parallelism);
+        uint32_t target =
+            self->spec->key_count == 0 ? 0 : circuit_worker_of(self->hashes[row], circuit->worker_count, circuit->settings.max_parallelism);
         self->targets[target * CHUNK_ROWS + self->target_counts[target]++] = (uint16_t)row;
     }
 }
@@ -127,8 +126,7 @@ static enum status exchange_node_receive(struct node *node, uint32_t input, cons
         }
         struct batch part = {0};
         TRY(batch_gather(node_budget(node), batch, self->targets + (size_t)target * CHUNK_ROWS, count, &part, err));
-        enum status status =
-            mailbox_put(exchange_mailbox(self->spec->group, circuit->worker, target, circuit->tick_number), &part, err);
+        enum status status = mailbox_put(exchange_mailbox(self->spec->group, circuit->worker, target, circuit->tick_number), &part, err);
         batch_release(&part);
         TRY(status);
     }

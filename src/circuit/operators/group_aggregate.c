@@ -80,7 +80,8 @@ static enum status slot_list_add(struct group_aggregate *self, struct slot_list 
     if (list->count == list->capacity) {
         uint32_t capacity = list->capacity == 0 ? 64 : list->capacity * 2;
         uint32_t *grown;
-        TRY_ALLOC(grown, slot_array_grow(node_budget(&self->node), list->slots, list->capacity * sizeof(uint32_t), capacity * sizeof(uint32_t)),
+        TRY_ALLOC(grown,
+                  slot_array_grow(node_budget(&self->node), list->slots, list->capacity * sizeof(uint32_t), capacity * sizeof(uint32_t)),
                   err);
         list->slots = grown;
         list->capacity = capacity;

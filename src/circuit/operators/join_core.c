@@ -64,8 +64,8 @@ static enum status join_open_condition(struct join *self, struct error *err)
     TRY_ALLOC(marks.used, arena_alloc(arena, columns + 1), err);
     TRY_ALLOC(self->names, arena_alloc(arena, (columns + 1) * sizeof(char *)), err);
     for (uint32_t i = 0; i < columns; i++) {
-        self->names[i] = i < self->left_columns ? spec->left.schema->columns[i].name
-                                                : spec->right.schema->columns[i - self->left_columns].name;
+        self->names[i] =
+            i < self->left_columns ? spec->left.schema->columns[i].name : spec->right.schema->columns[i - self->left_columns].name;
     }
     if (spec->condition != NULL) {
         expression_walk(spec->condition, mark_column, &marks);

@@ -1,10 +1,9 @@
 /* circuit/operators/join_core.h: the part that regular, interval and window joins share.
  *
  * For         join_node.c, interval_join.c, window_join.c.
- * Shape       join_absorb stores a chunk of one side and meets it with what the other side has: the sum over both sides' chunks is the exact
- *             change of the join, in whatever order they come. Pairs that pass the condition are emitted in chunks; what tracked
- *             rows show by themselves (padded, semi, anti) is settled once a tick by join_settle, so a row that got and lost its match
- *             in one tick emits nothing.
+ * Shape       join_absorb stores a chunk of one side and meets it with what the other side has: the sum over both sides' chunks is the
+ * exact change of the join, in whatever order they come. Pairs that pass the condition are emitted in chunks; what tracked rows show by
+ * themselves (padded, semi, anti) is settled once a tick by join_settle, so a row that got and lost its match in one tick emits nothing.
  * Threads     One task.
  */
 #ifndef SPATE_CIRCUIT_OPERATORS_JOIN_CORE_H
@@ -18,8 +17,8 @@
 struct join_pairs {
     uint32_t count, limit;
     bool weighted;
-    uint16_t rows[CHUNK_ROWS];    /* of the chunk */
-    uint32_t own[CHUNK_ROWS];     /* its entry; 0: an older entry, whose matches are counted already */
+    uint16_t rows[CHUNK_ROWS]; /* of the chunk */
+    uint32_t own[CHUNK_ROWS];  /* its entry; 0: an older entry, whose matches are counted already */
     uint32_t other[CHUNK_ROWS];
     int64_t weights[CHUNK_ROWS];
 };
@@ -73,9 +72,9 @@ void join_close(struct join *self);
 enum status join_absorb(struct join *self, uint32_t side, const struct batch *batch, struct error *err);
 /* What the last join_absorb stored: entries of the rows that had a key. */
 struct join_absorbed {
-    struct selection rows;    /* of the batch */
-    const uint32_t *entries;  /* by the k-th of them */
-    const uint8_t *fresh;     /* a new entry */
+    struct selection rows;   /* of the batch */
+    const uint32_t *entries; /* by the k-th of them */
+    const uint8_t *fresh;    /* a new entry */
 };
 struct join_absorbed join_absorbed(const struct join *self);
 /* Emits what the rows of a left chunk make with the right side, without storing them (INNER, LEFT). */

@@ -1,8 +1,8 @@
 /* circuit/operators/join_node.c: regular join.
  *
- * receive      a chunk of one side is stored and meets what the other side holds (join_core.h); pairs are emitted at once. Since the join is
- *              linear in each side, the changes of a tick add up to the exact one whatever the order of the chunks.
- * finish_tick  rows of outer, semi and anti sides whose matches came or went are emitted or withdrawn.
+ * receive      a chunk of one side is stored and meets what the other side holds (join_core.h); pairs are emitted at once. Since the join
+ * is linear in each side, the changes of a tick add up to the exact one whatever the order of the chunks. finish_tick  rows of outer, semi
+ * and anti sides whose matches came or went are emitted or withdrawn.
  */
 #include "circuit/operators/join_core.h"
 
@@ -30,8 +30,8 @@ static const struct node_type join_node_type = {
     .close = join_node_close,
 };
 
-enum status join_node_create(struct circuit *circuit, const struct join_spec *spec, struct node *left, struct node *right, struct node **node,
-                             struct error *err)
+enum status join_node_create(struct circuit *circuit, const struct join_spec *spec, struct node *left, struct node *right,
+                             struct node **node, struct error *err)
 {
     struct join *self;
     struct node *inputs[2] = {left, right};

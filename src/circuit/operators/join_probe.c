@@ -131,8 +131,8 @@ static enum status pairs_fill_output(struct join *self, uint32_t which, const st
     output->count = pairs->count;
     for (uint32_t side = 0; side < 2; side++) {
         struct vector *target = output->columns + (side == 0 ? 0 : self->left_columns);
-        TRY(join_fetch(self, side, side == which ? chunk : NULL, pairs->rows, self->handles, pairs->count,
-                       self->state.sides[side].kept, self->state.sides[side].kept_count, target, err));
+        TRY(join_fetch(self, side, side == which ? chunk : NULL, pairs->rows, self->handles, pairs->count, self->state.sides[side].kept,
+                       self->state.sides[side].kept_count, target, err));
     }
     join_set_types(self, output);
     return pairs->weighted ? batch_set_weights(node_budget(&self->node), output, pairs->weights, err) : STATUS_OK;

@@ -28,7 +28,8 @@ enum status keyed_layout_open(struct keyed_layout *layout, struct node *node, st
 enum status keyed_records_open(const struct keyed_layout *layout, struct keyed_records *records, struct error *err)
 {
     call_states_open(layout->calls, node_budget(layout->node), &records->states);
-    return key_table_create(node_budget(layout->node), layout->key_types, layout->key_count, &layout->record_bytes, 1, &records->table, err);
+    return key_table_create(node_budget(layout->node), layout->key_types, layout->key_count, &layout->record_bytes, 1, &records->table,
+                            err);
 }
 
 void keyed_records_close(const struct keyed_layout *layout, struct keyed_records *records)
@@ -132,10 +133,14 @@ enum status keyed_records_merge(const struct keyed_layout *layout, struct keyed_
 int64_t window_column_time(const struct window_output *output, enum window_column column, int64_t now_us)
 {
     switch (column) {
-    case WINDOW_COLUMN_START: return output->bounds.start;
-    case WINDOW_COLUMN_END: return output->bounds.end;
-    case WINDOW_COLUMN_PROCTIME: return now_us;
-    default: return window_time_closes(output->time, output->bounds.end);
+    case WINDOW_COLUMN_START:
+        return output->bounds.start;
+    case WINDOW_COLUMN_END:
+        return output->bounds.end;
+    case WINDOW_COLUMN_PROCTIME:
+        return now_us;
+    default:
+        return window_time_closes(output->time, output->bounds.end);
     }
 }
 
@@ -168,8 +173,8 @@ static enum status raise_failure(const struct keyed_layout *layout, const struct
         text_append_text(&text, i == 0 ? ", group " : ", ");
         cell_text_append(&batch->columns[i], failure->row, node_evaluation(layout->node)->zone, CELL_TEXT_HEX, &text);
     }
-    enum status status = error_set(err, failure->code, "%s, in the window that begins at %.600s", failure->text,
-                                   text.bytes == NULL ? "" : text.bytes);
+    enum status status =
+        error_set(err, failure->code, "%s, in the window that begins at %.600s", failure->text, text.bytes == NULL ? "" : text.bytes);
     text_builder_close(&text);
     return status;
 }

@@ -14,9 +14,9 @@
 struct keyed_layout {
     struct node *node;
     struct call_set *calls;
-    const uint32_t *keys;          /* input columns */
+    const uint32_t *keys; /* input columns */
     const struct type **key_types;
-    uint32_t *key_order;           /* 0, 1, 2, ...: the keys as columns of their own */
+    uint32_t *key_order; /* 0, 1, 2, ...: the keys as columns of their own */
     uint32_t key_count, call_count, record_bytes;
 };
 struct keyed_records {

@@ -90,7 +90,8 @@ static enum status limit_create_changing(struct circuit *circuit, const struct l
     return top_n_create(circuit, top, input, node, err);
 }
 
-enum status limit_node_create(struct circuit *circuit, const struct limit_spec *spec, struct node *input, struct node **node, struct error *err)
+enum status limit_node_create(struct circuit *circuit, const struct limit_spec *spec, struct node *input, struct node **node,
+                              struct error *err)
 {
     struct limit_node *self;
     if (spec->input.changes) {

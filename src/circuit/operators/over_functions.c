@@ -8,9 +8,15 @@ static const struct {
     uint32_t number_arg; /* which argument is the number; 0 and a default of 0: none */
     int64_t number;
 } functions[] = {
-    {"ROW_NUMBER", OVER_ROW_NUMBER, 0, 0},     {"RANK", OVER_RANK, 0, 0},           {"DENSE_RANK", OVER_DENSE_RANK, 0, 0},
-    {"NTILE", OVER_NTILE, 0, 1},               {"PERCENT_RANK", OVER_PERCENT_RANK, 0, 0}, {"CUME_DIST", OVER_CUME_DIST, 0, 0},
-    {"LAG", OVER_LAG, 1, 1},                   {"LEAD", OVER_LEAD, 1, 1},           {"NTH_VALUE", OVER_NTH_VALUE, 1, 1},
+    {"ROW_NUMBER", OVER_ROW_NUMBER, 0, 0},
+    {"RANK", OVER_RANK, 0, 0},
+    {"DENSE_RANK", OVER_DENSE_RANK, 0, 0},
+    {"NTILE", OVER_NTILE, 0, 1},
+    {"PERCENT_RANK", OVER_PERCENT_RANK, 0, 0},
+    {"CUME_DIST", OVER_CUME_DIST, 0, 0},
+    {"LAG", OVER_LAG, 1, 1},
+    {"LEAD", OVER_LEAD, 1, 1},
+    {"NTH_VALUE", OVER_NTH_VALUE, 1, 1},
 };
 
 static enum status bind_number(const struct over_call *call, uint32_t arg, struct over_bound *bound, struct error *err)

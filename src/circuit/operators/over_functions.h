@@ -1,8 +1,8 @@
 /* circuit/operators/over_functions.h: the window functions of an OVER by name.
  *
  * For         over_run.c.
- * Shape       over_bind_function says what a call is; over_function_number gives numbers by position, over_function_row the item whose value
- *             is shown.
+ * Shape       over_bind_function says what a call is; over_function_number gives numbers by position, over_function_row the item whose
+ * value is shown.
  */
 #ifndef SPATE_CIRCUIT_OPERATORS_OVER_FUNCTIONS_H
 #define SPATE_CIRCUIT_OPERATORS_OVER_FUNCTIONS_H
@@ -33,11 +33,11 @@ struct over_bound {
     struct vector results;
 };
 struct over_position { /* of one item of a partition */
-    int64_t at;          /* from 0 */
-    int64_t total;       /* items there are */
+    int64_t at;        /* from 0 */
+    int64_t total;     /* items there are */
     int64_t rank, dense;
-    int64_t peers_end;   /* the first position behind the item's peers */
-    int64_t begin, end;  /* its frame */
+    int64_t peers_end;  /* the first position behind the item's peers */
+    int64_t begin, end; /* its frame */
 };
 enum status over_bind_function(const struct over_call *call, struct over_bound *bound, struct error *err);
 bool over_function_is_value(enum over_function function); /* LAG, LEAD, NTH_VALUE */

@@ -1,12 +1,12 @@
 /* circuit/operators/over_node.c: aggregates and window functions over the rows of a partition.
  *
  * Table        partition -> its rows (over_run.h computes along them).
- * Event time   A row waits, sorted, until the watermark has passed its time; then results of the partition's due rows are emitted and of its
- *              rows only those are kept that a later frame or LAG reads. Late rows and rows without a time are counted and dropped.
- * Clock        By processing time rows are due as they come, at the tick's time.
- * Any order    All rows are kept, sorted, and what was shown for each. At the end of a tick a changed partition is computed again from the
- *              first row that differs (from the start if a result may read ahead); the difference of output rows, found by
- *              their hash, is emitted. Without a value that exists (a SUM out of range) the partition is held back (held_errors.h).
+ * Event time   A row waits, sorted, until the watermark has passed its time; then results of the partition's due rows are emitted and of
+ * its rows only those are kept that a later frame or LAG reads. Late rows and rows without a time are counted and dropped. Clock        By
+ * processing time rows are due as they come, at the tick's time. Any order    All rows are kept, sorted, and what was shown for each. At
+ * the end of a tick a changed partition is computed again from the first row that differs (from the start if a result may read ahead); the
+ * difference of output rows, found by their hash, is emitted. Without a value that exists (a SUM out of range) the partition is held back
+ * (held_errors.h).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,8 @@ struct over_node {
 
 static enum status over_partition_at(struct over_node *self, uint32_t slot, struct over_partition **partition, struct error *err)
 {
-    struct over_partition **place = self->table == NULL ? &self->single : &((struct over_partition **)key_table_values(self->table, 0))[slot];
+    struct over_partition **place =
+        self->table == NULL ? &self->single : &((struct over_partition **)key_table_values(self->table, 0))[slot];
     if (*place == NULL) {
         size_t bytes = sizeof(struct over_partition) + over_run_bytes(&self->run);
         if (!budget_charge(node_budget(&self->node), bytes)) {
@@ -504,7 +505,8 @@ static enum status over_open_results(struct over_node *self, struct error *err)
     return held_errors_create(node_arena(&self->node), node_budget(&self->node), &self->held, err);
 }
 
-enum status over_node_create(struct circuit *circuit, const struct over_spec *spec, struct node *input, struct node **node, struct error *err)
+enum status over_node_create(struct circuit *circuit, const struct over_spec *spec, struct node *input, struct node **node,
+                             struct error *err)
 {
     struct over_node *self;
     const struct type *const *types;

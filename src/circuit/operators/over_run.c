@@ -135,8 +135,9 @@ static enum status cursor_load(struct over_run *run, struct over_cursor *cursor,
 }
 
 /* Adds or removes the items from..until-1. */
-static enum status accumulate(struct over_run *run, struct over_cursor *cursor, const struct over_items *items, uint32_t from, uint32_t until,
-                              uint32_t ahead, const struct over_place *place, const struct over_target *target, struct error *err)
+static enum status accumulate(struct over_run *run, struct over_cursor *cursor, const struct over_items *items, uint32_t from,
+                              uint32_t until, uint32_t ahead, const struct over_place *place, const struct over_target *target,
+                              struct error *err)
 {
     while (from < until && run->calls != NULL) {
         if (from < cursor->first || from >= cursor->first + cursor->count) {
@@ -366,8 +367,8 @@ static enum status add_argument(struct over_run *run, struct column *columns, co
     return STATUS_OK;
 }
 
-static enum status bind_aggregate(struct over_run *run, struct column *columns, const struct over_call *call, struct aggregate_spec_call *spec,
-                                  struct error *err)
+static enum status bind_aggregate(struct over_run *run, struct column *columns, const struct over_call *call,
+                                  struct aggregate_spec_call *spec, struct error *err)
 {
     uint32_t *args;
     TRY_ALLOC(args, arena_alloc(node_arena(run->node), (call->arg_count + 1) * sizeof *args), err);
@@ -449,7 +450,8 @@ enum status over_run_open(struct over_run *run, struct node *node, const struct 
     *run = (struct over_run){.node = node, .spec = spec, .store = store, .order = order, .emit = emit, .limit = node_chunk_rows(node)};
     run->looks_ahead = over->unit == FRAME_ROWS ? over->following > 0 : over->following != 0;
     run->by_peers = over->unit == FRAME_RANGE;
-    bool spans = (over->preceding != 0 && over->preceding != FRAME_UNBOUNDED) || (over->following != 0 && over->following != FRAME_UNBOUNDED);
+    bool spans =
+        (over->preceding != 0 && over->preceding != FRAME_UNBOUNDED) || (over->following != 0 && over->following != FRAME_UNBOUNDED);
     if (over->unit == FRAME_RANGE && spans && !order->exact && !spec->processing_time) {
         return error_set(err, ERROR_NOT_SUPPORTED, "RANGE with a distance over this ORDER BY is not supported");
     }

@@ -92,8 +92,10 @@ static enum status session_take(struct session_list *list, uint32_t *number, str
         if (list->count == list->capacity) {
             uint32_t capacity = list->capacity == 0 ? FIRST_CAPACITY : list->capacity * 2;
             uint8_t *grown;
-            TRY_ALLOC(grown, slot_array_grow(list->budget, list->records, (size_t)list->capacity * list->record_bytes,
-                                             (size_t)capacity * list->record_bytes), err);
+            TRY_ALLOC(grown,
+                      slot_array_grow(list->budget, list->records, (size_t)list->capacity * list->record_bytes,
+                                      (size_t)capacity * list->record_bytes),
+                      err);
             list->records = grown;
             list->capacity = capacity;
         }
@@ -171,7 +173,8 @@ static enum status session_make(struct session_list *list, uint32_t key, int64_t
     return STATUS_OK;
 }
 
-enum status session_list_touch(struct session_list *list, uint32_t key, int64_t local, int64_t watermark, uint32_t *number, struct error *err)
+enum status session_list_touch(struct session_list *list, uint32_t key, int64_t local, int64_t watermark, uint32_t *number,
+                               struct error *err)
 {
     int64_t gap = list->time->spec.size_us;
     uint32_t head = key_at(list, key)->head;

@@ -4,10 +4,9 @@
  * Shape       A session is a record of fixed size by number: bounds, links, then what the owner keeps per session (`extra_bytes`, zeroed).
  *             The sessions of a key form a list, latest first, disjoint by more than the gap. A heap orders all of them by the watermark
  *             that closes them; its entries may be too early and are corrected when they come up.
- * Rules       A row joins the sessions that it touches (also exactly one gap away) and that are not closed at the watermark before it; it is
- *             late when there are none and its own session would be closed.
- * Invariants  A number is not used again before its heap entry has come up. A session that was merged into another forwards to it.
- * Threads     One task.
+ * Rules       A row joins the sessions that it touches (also exactly one gap away) and that are not closed at the watermark before it; it
+ * is late when there are none and its own session would be closed. Invariants  A number is not used again before its heap entry has come
+ * up. A session that was merged into another forwards to it. Threads     One task.
  */
 #ifndef SPATE_CIRCUIT_OPERATORS_SESSION_LIST_H
 #define SPATE_CIRCUIT_OPERATORS_SESSION_LIST_H
@@ -18,13 +17,13 @@
 #define SESSION_NONE UINT32_MAX
 
 struct session {
-    int64_t first, last;   /* local times of its rows */
+    int64_t first, last; /* local times of its rows */
     int64_t weight;
     uint32_t older, newer; /* of the same key; newer of a merged one: where it went */
     uint32_t key, state;   /* slot of the key; enum session_state */
 };
 enum session_state { SESSION_FREE, SESSION_OPEN, SESSION_CLOSED, SESSION_MERGED };
-struct session_key { /* the value of a key */
+struct session_key {         /* the value of a key */
     uint32_t head, sessions; /* head: number + 1, 0: none; sessions: open or closed, not yet emitted */
 };
 struct session_timer {
@@ -51,7 +50,8 @@ static inline struct session *session_at(const struct session_list *list, uint32
     return (struct session *)(void *)(list->records + (size_t)number * list->record_bytes);
 }
 /* The session of a row of the key in `key` at a local time; SESSION_NONE: it is late. */
-enum status session_list_touch(struct session_list *list, uint32_t key, int64_t local, int64_t watermark, uint32_t *number, struct error *err);
+enum status session_list_touch(struct session_list *list, uint32_t key, int64_t local, int64_t watermark, uint32_t *number,
+                               struct error *err);
 /* Where a session has gone: itself unless it was merged. */
 uint32_t session_list_resolve(const struct session_list *list, uint32_t number);
 /* The next session that the watermark closes; SESSION_NONE: there is no more. It leaves the list of its key, not the store. */

@@ -25,12 +25,12 @@ struct session_window {
     const struct session_window_spec *spec;
     struct window_time time;
     struct session_list sessions;
-    struct call_set *calls;      /* NULL: table function */
-    struct call_states states;   /* of the sessions; its slab holds the lists of kept rows */
-    struct keyed_layout layout;  /* rows mode with calls: all keys of one session */
-    struct row_store *rows;      /* rows mode; else NULL */
+    struct call_set *calls;          /* NULL: table function */
+    struct call_states states;       /* of the sessions; its slab holds the lists of kept rows */
+    struct keyed_layout layout;      /* rows mode with calls: all keys of one session */
+    struct row_store *rows;          /* rows mode; else NULL */
     const struct type *const *types; /* of the input */
-    bool ordered;                /* kept rows have ordinals */
+    bool ordered;                    /* kept rows have ordinals */
     int64_t fired;
     uint64_t hashes[CHUNK_ROWS];
     uint32_t slots[CHUNK_ROWS], numbers[CHUNK_ROWS];
@@ -99,7 +99,8 @@ static enum status keep_row(struct session_window *self, uint32_t number, struct
     struct kept_rows *kept = kept_of(self, number);
     for (uint32_t i = 0; row.weight < 0 && i < kept->count; i++) {
         struct kept_row *item = &kept->items[i];
-        if (row_store_hash(self->rows, item->row) == row_store_hash(self->rows, row.row) && row_store_equal(self->rows, item->row, row.row)) {
+        if (row_store_hash(self->rows, item->row) == row_store_hash(self->rows, row.row) &&
+            row_store_equal(self->rows, item->row, row.row)) {
             item->weight += row.weight;
             row_store_free(self->rows, row.row);
             if (item->weight == 0) {
@@ -253,7 +254,8 @@ static enum status flush_rows(struct session_window *self, struct error *err)
         put_time(&batch.columns[input_count + 2], k, window_time_closes(&self->time, self->out_bounds[k].end));
     }
     int64_t *weights;
-    if (status == STATUS_OK && self->spec->base.input.changes && (status = batch_need_weights(budget, &batch, count, &weights, err)) == STATUS_OK) {
+    if (status == STATUS_OK && self->spec->base.input.changes &&
+        (status = batch_need_weights(budget, &batch, count, &weights, err)) == STATUS_OK) {
         memcpy(weights, self->out_weights, count * sizeof *weights);
     }
     if (status == STATUS_OK) {
@@ -427,8 +429,8 @@ static enum status session_window_finish_tick(struct node *node, const struct ti
     }
     self->fired = watermark > self->fired ? watermark : self->fired;
     node->metrics.state_keys = key_table_count(self->sessions.keys);
-    node->metrics.state_bytes = session_list_bytes(&self->sessions) + self->states.heap.bytes +
-                                (self->rows == NULL ? 0 : row_store_bytes(self->rows));
+    node->metrics.state_bytes =
+        session_list_bytes(&self->sessions) + self->states.heap.bytes + (self->rows == NULL ? 0 : row_store_bytes(self->rows));
     node_pass_watermark(node);
     return STATUS_OK;
 }

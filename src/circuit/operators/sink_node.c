@@ -1,7 +1,7 @@
 /* circuit/operators/sink_node.c: rows into a sink.
  *
- * Inserts go to the sink as they come. Changes are consolidated per tick; with an upsert key the old and the new row of a key come one after the
- * other as -U, +U. A sink that takes changes in any order and unconsolidated (blackhole) gets them at once.
+ * Inserts go to the sink as they come. Changes are consolidated per tick; with an upsert key the old and the new row of a key come one
+ * after the other as -U, +U. A sink that takes changes in any order and unconsolidated (blackhole) gets them at once.
  */
 #include <string.h>
 
@@ -101,7 +101,8 @@ static const struct node_type sink_node_type = {
     .stop = sink_node_stop,
 };
 
-enum status sink_node_create(struct circuit *circuit, const struct sink_spec *spec, struct node *input, struct node **node, struct error *err)
+enum status sink_node_create(struct circuit *circuit, const struct sink_spec *spec, struct node *input, struct node **node,
+                             struct error *err)
 {
     struct sink_node *self;
     struct sink_context *context;

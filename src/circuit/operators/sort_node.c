@@ -225,7 +225,8 @@ static const struct node_type sort_node_type = {
     .close = sort_close,
 };
 
-enum status sort_node_create(struct circuit *circuit, const struct sort_spec *spec, struct node *input, struct node **node, struct error *err)
+enum status sort_node_create(struct circuit *circuit, const struct sort_spec *spec, struct node *input, struct node **node,
+                             struct error *err)
 {
     struct sort_node *self;
     TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);

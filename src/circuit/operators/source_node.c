@@ -1,7 +1,7 @@
 /* circuit/operators/source_node.c: the rows of a source's partitions, as its readers decoded them.
  *
- * A tick takes from each partition of this worker, in turns of one batch: pipeline.tick.rows rows, or all there is (-1: of a bounded source to
- * its end), or (0) up to the circuit's adaptive budget. A bounded partition that has ended counts as watermark END.
+ * A tick takes from each partition of this worker, in turns of one batch: pipeline.tick.rows rows, or all there is (-1: of a bounded source
+ * to its end), or (0) up to the circuit's adaptive budget. A bounded partition that has ended counts as watermark END.
  */
 #include "circuit/operators/source_node.h"
 

@@ -10,8 +10,8 @@
 
 struct partition_state {
     bool ended;
-    bool caught_up;        /* everything there was has been emitted */
-    int64_t last_rows_us;  /* the job's clock when rows came last, or when the node was opened */
+    bool caught_up;       /* everything there was has been emitted */
+    int64_t last_rows_us; /* the job's clock when rows came last, or when the node was opened */
 };
 uint32_t source_node_partition_count(const struct node *node); /* of the source: partitions of all workers */
 /* NULL: another worker reads it. */

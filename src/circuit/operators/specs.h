@@ -40,15 +40,15 @@ enum status values_node_create(struct circuit *circuit, const struct values_spec
 /* watermark_node.c: follows the event time of each partition (engine.md 4), fills the hidden column, sets the watermark. */
 struct watermark_spec {
     struct input_spec input;
-    struct node *source;  /* the source node below, for idle partitions */
+    struct node *source; /* the source node below, for idle partitions */
     uint32_t time_column;
     const struct expression *candidate;
-    int64_t interval_us;  /* 0: on-event */
-    int64_t idle_timeout_us; /* 0: none */
+    int64_t interval_us;        /* 0: on-event */
+    int64_t idle_timeout_us;    /* 0: none */
     int64_t max_future_skew_us; /* 0: none */
-    bool skew_fails;      /* the error policy is fail; else such rows are dropped and counted */
+    bool skew_fails;            /* the error policy is fail; else such rows are dropped and counted */
     struct source_counters *counters;
-    bool always_hidden;   /* CURRENT_WATERMARK is read downstream */
+    bool always_hidden; /* CURRENT_WATERMARK is read downstream */
 };
 enum status watermark_node_create(struct circuit *circuit, const struct watermark_spec *spec, struct node *input, struct node **node,
                                   struct error *err);
@@ -56,11 +56,12 @@ enum status watermark_node_create(struct circuit *circuit, const struct watermar
 /* calc_node.c: filter, then project, in one pass. */
 struct calc_spec {
     struct input_spec input;
-    const struct expression *condition;           /* NULL: all rows */
-    const struct expression *const *expressions;  /* NULL: the input's columns */
+    const struct expression *condition;          /* NULL: all rows */
+    const struct expression *const *expressions; /* NULL: the input's columns */
     uint32_t expression_count;
 };
-enum status calc_node_create(struct circuit *circuit, const struct calc_spec *spec, struct node *input, struct node **node, struct error *err);
+enum status calc_node_create(struct circuit *circuit, const struct calc_spec *spec, struct node *input, struct node **node,
+                             struct error *err);
 
 /* union_node.c: all inputs, as they come. */
 enum status union_node_create(struct circuit *circuit, struct node *const *inputs, uint32_t input_count, struct node **node,
@@ -102,7 +103,7 @@ struct group_aggregate_spec {
     uint32_t key_count;
     const struct aggregate_spec_call *calls;
     uint32_t call_count;
-    bool emit_empty_row; /* this worker owns the row that stands without input: of no keys, or of the empty grouping set */
+    bool emit_empty_row;    /* this worker owns the row that stands without input: of no keys, or of the empty grouping set */
     bool empty_row_by_hash; /* it owns it only if the row's key comes to it by its hash (below an exchange) */
 };
 enum status group_aggregate_create(struct circuit *circuit, const struct group_aggregate_spec *spec, struct node *input, struct node **node,
@@ -155,7 +156,7 @@ enum status window_aggregate_create(struct circuit *circuit, const struct window
  * base.keys delimit the sessions (window.partition itself is not read); further keys group the rows of a session. */
 struct session_window_spec {
     struct window_aggregate_spec base; /* window.kind == WINDOW_SESSION; keys: the session's partition first */
-    bool rows; /* table function: output is the input's columns, window_start, window_end, window_time */
+    bool rows;                         /* table function: output is the input's columns, window_start, window_end, window_time */
 };
 enum status session_window_create(struct circuit *circuit, const struct session_window_spec *spec, struct node *input, struct node **node,
                                   struct error *err);
@@ -175,12 +176,12 @@ struct join_spec {
     bool unique_left, unique_right;
     const struct schema *output;
 };
-enum status join_node_create(struct circuit *circuit, const struct join_spec *spec, struct node *left, struct node *right, struct node **node,
-                             struct error *err);
+enum status join_node_create(struct circuit *circuit, const struct join_spec *spec, struct node *left, struct node *right,
+                             struct node **node, struct error *err);
 
 /* interval_join.c: left.time between right.time - lower .. (us): right.time + low_us <= left.time <= right.time + high_us. Keys and
- * condition as above (condition holds everything, also the bounds, so any rounding is decided there). INNER, LEFT, RIGHT, FULL, SEMI, ANTI. Append-only
- * inputs. Rows are freed by the watermark; unmatched outer rows are emitted then. Late rows still join what is there. */
+ * condition as above (condition holds everything, also the bounds, so any rounding is decided there). INNER, LEFT, RIGHT, FULL, SEMI, ANTI.
+ * Append-only inputs. Rows are freed by the watermark; unmatched outer rows are emitted then. Late rows still join what is there. */
 struct interval_join_spec {
     struct join_spec join;
     uint32_t left_time, right_time;
@@ -190,8 +191,8 @@ struct interval_join_spec {
 enum status interval_join_create(struct circuit *circuit, const struct interval_join_spec *spec, struct node *left, struct node *right,
                                  struct node **node, struct error *err);
 
-/* window_join.c: both inputs carry window_start, window_end of closed windows or of window table functions: joins per window once the watermark
- * closes it, then frees it. join.keys hold the other equal columns (window columns excluded). */
+/* window_join.c: both inputs carry window_start, window_end of closed windows or of window table functions: joins per window once the
+ * watermark closes it, then frees it. join.keys hold the other equal columns (window columns excluded). */
 struct window_join_spec {
     struct join_spec join;
     uint32_t left_start, left_end, right_start, right_end;
@@ -199,16 +200,16 @@ struct window_join_spec {
 enum status window_join_create(struct circuit *circuit, const struct window_join_spec *spec, struct node *left, struct node *right,
                                struct node **node, struct error *err);
 
-/* lookup_join.c: left rows join what a bounded right side (fully read at the start of the job: its rows come on input 1 before any left row is
- * passed on; left rows wait until it has ended) holds, once, as they pass. INNER, LEFT. */
+/* lookup_join.c: left rows join what a bounded right side (fully read at the start of the job: its rows come on input 1 before any left row
+ * is passed on; left rows wait until it has ended) holds, once, as they pass. INNER, LEFT. */
 struct lookup_join_spec {
     struct join_spec join;
 };
 enum status lookup_join_create(struct circuit *circuit, const struct lookup_join_spec *spec, struct node *left, struct node *right,
                                struct node **node, struct error *err);
 
-/* temporal_join.c: event-time FOR SYSTEM_TIME AS OF: left rows (append-only) wait for the watermark and join the version valid at their time.
- * The right side is keyed by join.right_keys (its primary key or the partition of a deduplication view), changes carry right_time. */
+/* temporal_join.c: event-time FOR SYSTEM_TIME AS OF: left rows (append-only) wait for the watermark and join the version valid at their
+ * time. The right side is keyed by join.right_keys (its primary key or the partition of a deduplication view), changes carry right_time. */
 struct temporal_join_spec {
     struct join_spec join;
     uint32_t left_time, right_time;
@@ -246,18 +247,21 @@ enum status deduplicate_create(struct circuit *circuit, const struct deduplicate
                                struct error *err);
 
 /* over_node.c: OVER aggregates and window functions. `event_time`: ordered by the rowtime, append-only input, emitted as the watermark
- * passes, rows late by the hidden column counted and dropped. Otherwise (q6: changing input, or order by any column): all rows per partition are kept, ordered;
- * at the end of the tick partitions that changed are computed again from the first change on and the difference is emitted. */
+ * passes, rows late by the hidden column counted and dropped. Otherwise (q6: changing input, or order by any column): all rows per
+ * partition are kept, ordered; at the end of the tick partitions that changed are computed again from the first change on and the
+ * difference is emitted. */
 struct over_spec {
     struct input_spec input;
     struct over_relation over; /* calls' args are EXPRESSION_COLUMN or constants */
     bool event_time, processing_time;
     const struct schema *output;
 };
-enum status over_node_create(struct circuit *circuit, const struct over_spec *spec, struct node *input, struct node **node, struct error *err);
+enum status over_node_create(struct circuit *circuit, const struct over_spec *spec, struct node *input, struct node **node,
+                             struct error *err);
 
 /* sort_node.c: ORDER BY over bounded input: emits all rows in order at the end (one worker). With a limit the planner uses top_n
- * with no partition, followed by this for the order of presentation. temporal: append-only, first key the rowtime ascending: emits as the watermark passes. */
+ * with no partition, followed by this for the order of presentation. temporal: append-only, first key the rowtime ascending: emits as the
+ * watermark passes. */
 struct sort_spec {
     struct input_spec input;
     const struct sort_key *keys;
@@ -265,14 +269,17 @@ struct sort_spec {
     bool temporal;
     int64_t offset, fetch; /* fetch -1: all; at the end only */
 };
-enum status sort_node_create(struct circuit *circuit, const struct sort_spec *spec, struct node *input, struct node **node, struct error *err);
+enum status sort_node_create(struct circuit *circuit, const struct sort_spec *spec, struct node *input, struct node **node,
+                             struct error *err);
 
-/* limit_node.c: LIMIT without ORDER BY: rows in source order (first come), keeps exactly offset..offset+fetch rows also when rows are withdrawn. */
+/* limit_node.c: LIMIT without ORDER BY: rows in source order (first come), keeps exactly offset..offset+fetch rows also when rows are
+ * withdrawn. */
 struct limit_spec {
     struct input_spec input;
     int64_t offset, fetch;
 };
-enum status limit_node_create(struct circuit *circuit, const struct limit_spec *spec, struct node *input, struct node **node, struct error *err);
+enum status limit_node_create(struct circuit *circuit, const struct limit_spec *spec, struct node *input, struct node **node,
+                              struct error *err);
 
 /* set_node.c: INTERSECT [ALL], EXCEPT [ALL] of two inputs: per row the counts of both sides. */
 struct set_spec {
@@ -300,7 +307,8 @@ struct sink_spec {
     const uint32_t *upsert_key;
     uint32_t upsert_key_count;
 };
-enum status sink_node_create(struct circuit *circuit, const struct sink_spec *spec, struct node *input, struct node **node, struct error *err);
+enum status sink_node_create(struct circuit *circuit, const struct sink_spec *spec, struct node *input, struct node **node,
+                             struct error *err);
 
 /* result_node.c: to the caller of the session: a queue of batches per tick, kinds set, consolidated unless `in_order` (sorted results keep
  * their order). */

@@ -186,8 +186,7 @@ static struct sorted_item *top_n_find_equal(struct top_n *self, struct partition
     start.ordinal = INT64_MIN;
     struct sorted_place place = sorted_rows_seek(&partition->rows, &self->order, &start);
     struct sorted_item *candidate, *latest = NULL;
-    while ((candidate = sorted_rows_at(&partition->rows, &place)) != NULL &&
-           row_order_compare_keys(&self->order, candidate, item) == 0) {
+    while ((candidate = sorted_rows_at(&partition->rows, &place)) != NULL && row_order_compare_keys(&self->order, candidate, item) == 0) {
         if ((candidate->weight < 0) == negative && row_store_equal(self->store, candidate->row, item->row)) {
             latest = candidate;
             *found = place;
@@ -235,8 +234,8 @@ static bool top_n_is_behind(const struct top_n *self, const struct partition *pa
         return false;
     }
     const struct sorted_item *last = sorted_rows_last(&partition->rows);
-    return prefix > last->prefix || (prefix == last->prefix && self->order.exact && self->order.ordered && prefix != INT64_MIN &&
-                                     prefix != INT64_MAX);
+    return prefix > last->prefix ||
+           (prefix == last->prefix && self->order.exact && self->order.ordered && prefix != INT64_MIN && prefix != INT64_MAX);
 }
 
 static enum status top_n_evict(struct top_n *self, struct partition *partition, struct error *err)
@@ -343,9 +342,7 @@ static enum status top_n_emit_difference(struct top_n *self, const struct touche
     const struct shown_row *old = self->before.rows + touched->first, *new = self->after.rows;
     uint32_t o = 0, n = 0;
     while (o < touched->count || n < self->after.count) {
-        int side = o == touched->count       ? 1
-                   : n == self->after.count  ? -1
-                                             : row_order_compare(&self->order, &old[o].item, &new[n].item);
+        int side = o == touched->count ? 1 : n == self->after.count ? -1 : row_order_compare(&self->order, &old[o].item, &new[n].item);
         if (side == 0) {
             TRY(top_n_emit_both(self, &old[o++], &new[n++], err));
         } else if (side < 0) {

@@ -1,10 +1,10 @@
 /* circuit/operators/watermark_node.c: follows the event time of a table.
  *
- * Each partition has a watermark of its own. After a row the candidate (the WATERMARK expression) becomes it when it is ahead by more than the
- * interval (at once with on-event). The table's watermark is the minimum over partitions that have not ended and are not idle; it never goes
- * back. A chunk gets the hidden column "the table's watermark before this row" when one of its rows could be late: its smallest event time, cut
- * to milliseconds, is not above the largest watermark that a row of the chunk could meet.
- * An unbounded partition that is caught up and quiet for the interval passes its candidate too.
+ * Each partition has a watermark of its own. After a row the candidate (the WATERMARK expression) becomes it when it is ahead by more than
+ * the interval (at once with on-event). The table's watermark is the minimum over partitions that have not ended and are not idle; it never
+ * goes back. A chunk gets the hidden column "the table's watermark before this row" when one of its rows could be late: its smallest event
+ * time, cut to milliseconds, is not above the largest watermark that a row of the chunk could meet. An unbounded partition that is caught
+ * up and quiet for the interval passes its candidate too.
  */
 #include <string.h>
 
@@ -126,10 +126,10 @@ static enum status drop_future(struct watermark_node *self, struct batch *batch,
         uint32_t row = selection_row(&rows, k);
         bool ahead = times[row] != WATERMARK_NONE && times[row] > limit;
         if (ahead && self->spec->skew_fails) {
-            return error_set(err, ERROR_TIME_IN_FUTURE, "row %lld of partition %u has an event time %lld s ahead of the clock, in column '%s'",
-                             (long long)batch_ordinal(batch, row), batch->partition,
-                             (long long)((times[row] - node_evaluation(&self->node)->now_us) / US_PER_SECOND),
-                             self->names[self->spec->time_column]);
+            return error_set(
+                err, ERROR_TIME_IN_FUTURE, "row %lld of partition %u has an event time %lld s ahead of the clock, in column '%s'",
+                (long long)batch_ordinal(batch, row), batch->partition,
+                (long long)((times[row] - node_evaluation(&self->node)->now_us) / US_PER_SECOND), self->names[self->spec->time_column]);
         }
         kept[count] = (uint16_t)row;
         count += !ahead;

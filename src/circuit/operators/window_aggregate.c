@@ -31,8 +31,8 @@ struct pane_list {
 /* What the last row found: other rows of the same slice need not look again. */
 struct pane_cache {
     bool valid;
-    int64_t low, high;                     /* local times */
-    int64_t watermark_from, watermark_to;  /* [from, to): same first_end */
+    int64_t low, high;                    /* local times */
+    int64_t watermark_from, watermark_to; /* [from, to): same first_end */
     struct pane *pane;
 };
 struct window_aggregate {
@@ -42,11 +42,11 @@ struct window_aggregate {
     struct keyed_layout layout;
     struct call_set *calls;
     bool panes_are_windows;
-    int64_t step;                 /* between the ends of windows */
-    int64_t fired;                /* watermark of the last finish_tick */
-    int64_t last_end;             /* of the last window that closed */
-    int64_t next_close;           /* nothing closes below this watermark */
-    struct key_table *index;      /* (start, first_end) -> pane */
+    int64_t step;            /* between the ends of windows */
+    int64_t fired;           /* watermark of the last finish_tick */
+    int64_t last_end;        /* of the last window that closed */
+    int64_t next_close;      /* nothing closes below this watermark */
+    struct key_table *index; /* (start, first_end) -> pane */
     struct pane_list waiting, entered;
     struct keyed_records running; /* what the entered panes add up to (CUMULATE, HOP by subtraction) */
     struct pane_cache cache;
@@ -196,7 +196,8 @@ static enum status assign_row(struct window_aggregate *self, const struct batch 
 }
 
 /* Leaves in *first the first window that is not closed at the watermark; false: all are. */
-static bool skip_closed(const struct window_aggregate *self, struct window_bounds *first, const struct window_bounds *last, int64_t watermark)
+static bool skip_closed(const struct window_aggregate *self, struct window_bounds *first, const struct window_bounds *last,
+                        int64_t watermark)
 {
     while (first->end <= last->end && closes(self, first->end) <= watermark) {
         first->end += self->step;
@@ -614,7 +615,8 @@ enum status window_aggregate_create(struct circuit *circuit, const struct window
     window_time_open(&self->time, &spec->window, type, circuit->evaluation.zone);
     self->step = spec->window.kind == WINDOW_TUMBLE ? spec->window.size_us : spec->window.slide_us;
     TRY(make_calls(circuit, spec, self, err));
-    TRY(keyed_layout_open(&self->layout, &self->node, circuit, &spec->input, spec->keys, spec->key_count, self->calls, spec->call_count, err));
+    TRY(keyed_layout_open(&self->layout, &self->node, circuit, &spec->input, spec->keys, spec->key_count, self->calls, spec->call_count,
+                          err));
     TRY(key_table_create(circuit->budget, index_types, 2, &index_bytes, 1, &self->index, err));
     enum status status = circuit_add(circuit, &self->node, &window_aggregate_type, "WindowAggregate", &input, 1, err);
     if (status != STATUS_OK) {

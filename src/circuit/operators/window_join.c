@@ -1,8 +1,8 @@
 /* circuit/operators/window_join.c: rows of the same window with equal keys.
  *
- * A regular join (join_core.h) with start and end of the window among its keys. A row ends when the watermark of both inputs has reached the
- * last millisecond of its window: unmatched rows of outer sides are emitted then, and the window is freed. A row that comes when its own
- * table's watermark has reached that point is late: counted and left out.
+ * A regular join (join_core.h) with start and end of the window among its keys. A row ends when the watermark of both inputs has reached
+ * the last millisecond of its window: unmatched rows of outer sides are emitted then, and the window is freed. A row that comes when its
+ * own table's watermark has reached that point is late: counted and left out.
  */
 #include <string.h>
 
@@ -108,7 +108,8 @@ static enum status window_join_keys(struct arena *arena, const uint32_t *keys, u
     return STATUS_OK;
 }
 
-static enum status window_join_set_spec(struct window_join *self, struct arena *arena, const struct window_join_spec *spec, struct error *err)
+static enum status window_join_set_spec(struct window_join *self, struct arena *arena, const struct window_join_spec *spec,
+                                        struct error *err)
 {
     const struct join_spec *given = &spec->join;
     bool *null_safe;

@@ -35,7 +35,8 @@ struct datagen_field {
 };
 
 /* Fields for the columns that are read, from 'fields.*'. All columns of the table may be named. */
-enum status datagen_fields_make(const struct source_context *context, struct arena *arena, struct datagen_field **fields, struct error *err);
+enum status datagen_fields_make(const struct source_context *context, struct arena *arena, struct datagen_field **fields,
+                                struct error *err);
 void datagen_field_bind(struct datagen_field *field, struct budget *budget, struct vector *vector, uint32_t rows);
 void datagen_field_finish(struct datagen_field *field, uint32_t rows);
 /* The value of a row; `number` counts the rows of the table. */

@@ -9,8 +9,10 @@ enum { LENGTH_DEFAULT = 100, COLLECTION_LENGTH_DEFAULT = 3, DEPTH_MAX = 16 };
 static enum status field_make(struct arena *arena, const struct type *type, const char *path, uint32_t depth, struct datagen_field *field,
                               struct error *err)
 {
-    static const int64_t limits[][2] = {[TYPE_TINYINT] = {INT8_MIN, INT8_MAX}, [TYPE_SMALLINT] = {INT16_MIN, INT16_MAX},
-                                        [TYPE_INT] = {INT32_MIN, INT32_MAX}, [TYPE_BIGINT] = {INT64_MIN, INT64_MAX}};
+    static const int64_t limits[][2] = {[TYPE_TINYINT] = {INT8_MIN, INT8_MAX},
+                                        [TYPE_SMALLINT] = {INT16_MIN, INT16_MAX},
+                                        [TYPE_INT] = {INT32_MIN, INT32_MAX},
+                                        [TYPE_BIGINT] = {INT64_MIN, INT64_MAX}};
     bool container = type->kind == TYPE_ARRAY || type->kind == TYPE_MAP || type->kind == TYPE_MULTISET;
     if (depth == DEPTH_MAX) {
         return error_set(err, ERROR_TOO_DEEP, "field '%s' is nested more than %d deep", path, DEPTH_MAX);
@@ -19,7 +21,9 @@ static enum status field_make(struct arena *arena, const struct type *type, cons
         return error_set(err, ERROR_NOT_SUPPORTED, "field '%s': the source 'datagen' makes no %s", path, type_to_text(arena, type));
     }
     *field = (struct datagen_field){.type = type, .path = path, .used = true};
-    field->length = container ? COLLECTION_LENGTH_DEFAULT : (type_is_text(type) || type_is_binary(type)) && type->precision < LENGTH_MAX ? type->precision : LENGTH_DEFAULT;
+    field->length = container                                                                      ? COLLECTION_LENGTH_DEFAULT
+                    : (type_is_text(type) || type_is_binary(type)) && type->precision < LENGTH_MAX ? type->precision
+                                                                                                   : LENGTH_DEFAULT;
     if (type_is_integer(type)) {
         field->min_integer = limits[type->kind][0];
         field->max_integer = limits[type->kind][1];
@@ -96,8 +100,9 @@ static enum status set_attribute(struct datagen_field *field, const char *attrib
     }
     if (strcmp(attribute, "length") == 0) {
         field->has_length = true;
-        return read_integer(value, &field->length) && field->length >= 0 && field->length <= STRING_LENGTH_MAX ? STATUS_OK
-                                                                                                               : wrong(key, "a length", value, err);
+        return read_integer(value, &field->length) && field->length >= 0 && field->length <= STRING_LENGTH_MAX
+                   ? STATUS_OK
+                   : wrong(key, "a length", value, err);
     }
     if (strcmp(attribute, "start") == 0) {
         field->has_start = true;
@@ -121,8 +126,9 @@ static enum status set_attribute(struct datagen_field *field, const char *attrib
         return STATUS_OK;
     }
     const char *nearest = text_nearest(attribute, names, ARRAY_LENGTH(names));
-    return error_set(err, ERROR_UNKNOWN_OPTION, "there is no option '%s'; a field has kind, min, max, length, start, end, null-rate, var-len, max-past%s%s%s",
-                     key, nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+    return error_set(err, ERROR_UNKNOWN_OPTION,
+                     "there is no option '%s'; a field has kind, min, max, length, start, end, null-rate, var-len, max-past%s%s%s", key,
+                     nearest == NULL ? "" : "; did you mean '", nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
 }
 
 /* The field that the path begins with; *rest is the attribute after it. */
@@ -157,7 +163,8 @@ static enum status check_field(const struct datagen_field *field, struct error *
             return error_set(err, ERROR_INVALID_OPTION, "'fields.%s.start' is greater than 'fields.%s.end'", field->path, field->path);
         }
     }
-    bool crossed = type_is_integer(field->type) ? field->min_integer > field->max_integer : field->has_min && field->has_max && field->min > field->max;
+    bool crossed = type_is_integer(field->type) ? field->min_integer > field->max_integer
+                                                : field->has_min && field->has_max && field->min > field->max;
     if (crossed) {
         return error_set(err, ERROR_INVALID_OPTION, "'fields.%s.min' is greater than 'fields.%s.max'", field->path, field->path);
     }
@@ -168,7 +175,8 @@ static enum status check_field(const struct datagen_field *field, struct error *
 }
 
 /* The columns that are read first, then the others of the table: their options may be there, too. */
-static enum status all_fields(const struct source_context *context, struct arena *arena, struct datagen_field **fields, uint32_t *count, struct error *err)
+static enum status all_fields(const struct source_context *context, struct arena *arena, struct datagen_field **fields, uint32_t *count,
+                              struct error *err)
 {
     uint32_t others = context->physical == NULL ? 0 : context->physical->child_count;
     TRY_ALLOC(*fields, arena_alloc(arena, (context->column_count + others + 1) * sizeof **fields), err);

@@ -132,7 +132,8 @@ static void fill_floating(struct datagen_field *field, struct datagen_random *ra
 {
     struct vector *vector = field->column.vector;
     double largest = field->type->kind == TYPE_FLOAT ? 3.4028234663852886e38 : 1.7976931348623157e308;
-    double min = field->has_min ? field->min : -largest, max = field->has_max ? field->max : largest, share = datagen_random_fraction(random);
+    double min = field->has_min ? field->min : -largest, max = field->has_max ? field->max : largest,
+           share = datagen_random_fraction(random);
     double value = min * (1 - share) + max * share;
     if (field->type->kind == TYPE_FLOAT) {
         vector_float(vector)[row] = (float)value;

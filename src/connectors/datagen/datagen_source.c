@@ -7,15 +7,27 @@ struct datagen_settings {
     const char *fields; /* all of 'fields.*' is read by datagen_fields.c */
 };
 static const struct option_def datagen_options[] = {
-    {.name = "rows-per-second", OPTION_INT64(struct datagen_settings, rows_per_second), .initial = "10000", .check = option_check_positive,
+    {.name = "rows-per-second",
+     OPTION_INT64(struct datagen_settings, rows_per_second),
+     .initial = "10000",
+     .check = option_check_positive,
      .summary = "Rows made each second."},
-    {.name = "number-of-rows", OPTION_INT64(struct datagen_settings, number_of_rows), .initial = "-1",
+    {.name = "number-of-rows",
+     OPTION_INT64(struct datagen_settings, number_of_rows),
+     .initial = "-1",
      .summary = "The source ends after so many rows; -1: never."},
-    {.name = "seed", OPTION_INT64(struct datagen_settings, seed), .initial = "-1",
+    {.name = "seed",
+     OPTION_INT64(struct datagen_settings, seed),
+     .initial = "-1",
      .summary = "The same seed gives the same rows; -1: others each time."},
-    {.name = "scan.parallelism", OPTION_INT64(struct datagen_settings, parallelism), .initial = "1", .check = option_check_positive,
+    {.name = "scan.parallelism",
+     OPTION_INT64(struct datagen_settings, parallelism),
+     .initial = "1",
+     .check = option_check_positive,
      .summary = "Accepted for Flink's sake; the source is one partition."},
-    {.name = "fields.*", OPTION_TEXT(struct datagen_settings, fields), .flags = OPTION_PREFIX,
+    {.name = "fields.*",
+     OPTION_TEXT(struct datagen_settings, fields),
+     .flags = OPTION_PREFIX,
      .summary = "fields.COLUMN.kind (random, sequence), .min, .max, .length, .var-len, .start, .end, .null-rate, .max-past."},
 };
 
@@ -103,7 +115,8 @@ static void datagen_reader_close(struct reader *reader)
     arena_destroy(((struct datagen_reader *)reader)->arena);
 }
 
-static enum status fill(struct datagen_reader *self, const struct datagen_source *source, struct batch *batch, uint32_t rows, struct error *err)
+static enum status fill(struct datagen_reader *self, const struct datagen_source *source, struct batch *batch, uint32_t rows,
+                        struct error *err)
 {
     const struct clock *clock = source->context.clock;
     int64_t now_us = clock->wall_us(clock);
@@ -172,7 +185,15 @@ static enum status datagen_read(struct reader *reader, uint32_t row_limit, struc
 }
 
 const struct source_type datagen_source_type = {
-    .name = "datagen", .summary = "Rows of random values or sequences.", .options = datagen_options, .option_count = ARRAY_LENGTH(datagen_options),
-    .settings_bytes = sizeof(struct datagen_settings), .traits = 0, .open = datagen_open, .reader_open = datagen_reader_open,
-    .read = datagen_read, .reader_close = datagen_reader_close, .close = datagen_close,
+    .name = "datagen",
+    .summary = "Rows of random values or sequences.",
+    .options = datagen_options,
+    .option_count = ARRAY_LENGTH(datagen_options),
+    .settings_bytes = sizeof(struct datagen_settings),
+    .traits = 0,
+    .open = datagen_open,
+    .reader_open = datagen_reader_open,
+    .read = datagen_read,
+    .reader_close = datagen_reader_close,
+    .close = datagen_close,
 };

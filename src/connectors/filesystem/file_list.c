@@ -82,7 +82,8 @@ static enum status scan_folder(struct file_list *list, const char *path, uint32_
         }
         text_builder_clear(&child);
         text_append_format(&child, "%s/%s", strcmp(path, "/") == 0 ? "" : path, entry->d_name);
-        status = child.failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for a path") : scan_path(list, child.bytes, depth + 1, pattern, err);
+        status =
+            child.failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for a path") : scan_path(list, child.bytes, depth + 1, pattern, err);
     }
     text_builder_close(&child);
     closedir(folder);

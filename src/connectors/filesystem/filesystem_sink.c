@@ -1,6 +1,6 @@
 /* The file sink. Rows go to one open part file per partition (one in all without partitions); a part file is ended and shown when it is
- * large, old or idle, and at the end of the input. INSERT OVERWRITE removes the files that were there before when the first new one is shown (or
- * at the end, if there is none). Without checkpoints, a partition is committed each time a file of it is shown. */
+ * large, old or idle, and at the end of the input. INSERT OVERWRITE removes the files that were there before when the first new one is
+ * shown (or at the end, if there is none). Without checkpoints, a partition is committed each time a file of it is shown. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +26,10 @@ struct filesystem_sink {
     char *prefix; /* of the names of this statement's files */
     bool success_file;
     struct encoder *encoder;
-    uint32_t *columns;    /* of the row, that are in the records */
+    uint32_t *columns; /* of the row, that are in the records */
     uint32_t column_count;
     uint32_t *partition_columns;
-    struct batch record;  /* shares the columns of the batch that is written */
+    struct batch record; /* shares the columns of the batch that is written */
     struct partition *partitions;
     size_t partition_count, partition_capacity;
     struct partition *last;
@@ -39,7 +39,8 @@ struct filesystem_sink {
     struct text_builder folder;
 };
 
-static enum status filesystem_accepts(const struct sink_context *context, const void *settings, enum sink_accepts *accepts, struct error *err)
+static enum status filesystem_accepts(const struct sink_context *context, const void *settings, enum sink_accepts *accepts,
+                                      struct error *err)
 {
     (void)settings;
     const struct encoder_type *type;
@@ -98,8 +99,11 @@ static enum status filesystem_sink_open(const struct sink_context *context, cons
     self->context = *context;
     self->settings = *(const struct filesystem_settings *)settings;
     TRY(check_settings(self, err));
-    struct format_context format = {.arena = context->arena, .budget = context->budget, .zone = context->zone,
-                                    .primary_key = context->primary_key, .primary_key_count = context->primary_key_count};
+    struct format_context format = {.arena = context->arena,
+                                    .budget = context->budget,
+                                    .zone = context->zone,
+                                    .primary_key = context->primary_key,
+                                    .primary_key_count = context->primary_key_count};
     TRY(split_columns(self, &format, err));
     TRY_ALLOC(self->prefix, arena_format(context->arena, "part-%.80s-", context->statement_id), err);
     TRY(batch_init(&self->record, self->column_count, err));
@@ -309,7 +313,15 @@ static void filesystem_close(struct sink *sink)
 }
 
 const struct sink_type filesystem_sink_type = {
-    .name = "filesystem", .summary = "A folder of files, each shown whole.", .options = filesystem_options, .option_count = FILESYSTEM_OPTION_COUNT,
-    .settings_bytes = sizeof(struct filesystem_settings), .accepts = filesystem_accepts, .open = filesystem_sink_open, .write = filesystem_write,
-    .finish_tick = filesystem_finish_tick, .finish = filesystem_finish, .close = filesystem_close,
+    .name = "filesystem",
+    .summary = "A folder of files, each shown whole.",
+    .options = filesystem_options,
+    .option_count = FILESYSTEM_OPTION_COUNT,
+    .settings_bytes = sizeof(struct filesystem_settings),
+    .accepts = filesystem_accepts,
+    .open = filesystem_sink_open,
+    .write = filesystem_write,
+    .finish_tick = filesystem_finish_tick,
+    .finish = filesystem_finish,
+    .close = filesystem_close,
 };

@@ -12,7 +12,7 @@
 enum {
     BLOCK_BYTES = 1 << 19,
     BLOCK_SMALLEST = 1 << 14,
-    BLOCK_SLACK = 64,          /* the JSON decoder reads ahead */
+    BLOCK_SLACK = 64, /* the JSON decoder reads ahead */
     RECORD_BYTES_MAX = 1 << 28,
     BLOCKS_KEPT = 8,
     BLOCKS_PER_BATCH = 3,
@@ -73,15 +73,18 @@ static enum status check_metadata(const struct source_column *column, struct out
 {
     int32_t found = metadata_find(column->metadata_key);
     if (found < 0) {
-        return error_set(err, ERROR_INVALID_DEFINITION,
-                         "column '%s': files have no metadata '%s'; they have 'file.path', 'file.name', 'file.size', 'file.modification-time'",
-                         column->name, column->metadata_key);
+        return error_set(
+            err, ERROR_INVALID_DEFINITION,
+            "column '%s': files have no metadata '%s'; they have 'file.path', 'file.name', 'file.size', 'file.modification-time'",
+            column->name, column->metadata_key);
     }
     bool fits = found <= METADATA_NAME ? type_is_text(column->type)
                                        : column->type->kind == (found == METADATA_SIZE ? TYPE_BIGINT : TYPE_TIMESTAMP_LTZ);
     if (!fits) {
         return error_set(err, ERROR_INVALID_DEFINITION, "column '%s': the metadata '%s' is %s", column->name, column->metadata_key,
-                         found <= METADATA_NAME ? "a STRING" : found == METADATA_SIZE ? "a BIGINT" : "a TIMESTAMP_LTZ(3)");
+                         found <= METADATA_NAME   ? "a STRING"
+                         : found == METADATA_SIZE ? "a BIGINT"
+                                                  : "a TIMESTAMP_LTZ(3)");
     }
     *output = (struct output_column){ORIGIN_METADATA, (uint32_t)found};
     return STATUS_OK;
@@ -170,7 +173,8 @@ static enum status list_files(struct filesystem_source *self, struct error *err)
     return STATUS_OK;
 }
 
-static enum status filesystem_source_open(const struct source_context *context, const void *settings, struct source **source, struct error *err)
+static enum status filesystem_source_open(const struct source_context *context, const void *settings, struct source **source,
+                                          struct error *err)
 {
     struct filesystem_source *self;
     TRY_ALLOC(self, arena_alloc(context->arena, sizeof *self), err);
@@ -268,8 +272,8 @@ static enum status constant_value(struct filesystem_reader *self, const struct s
         return status;
     }
     if (output->index <= METADATA_NAME) {
-        return partition_value_vector(budget, column->type, column->name, output->index == METADATA_PATH ? self->entry->path : self->entry->name,
-                                      vector, err);
+        return partition_value_vector(budget, column->type, column->name,
+                                      output->index == METADATA_PATH ? self->entry->path : self->entry->name, vector, err);
     }
     TRY(vector_create(budget, column->type, 1, vector, err));
     int64_t value = output->index == METADATA_SIZE ? (int64_t)self->entry->size : self->entry->modified_us / 1000 * 1000;
@@ -360,8 +364,8 @@ static enum status refill(struct filesystem_reader *self, struct error *err)
 {
     size_t tail = self->filled - self->used, got;
     if (tail > RECORD_BYTES_MAX) {
-        return error_set(err, ERROR_RECORD_TOO_LONG, "table '%s', %s, line %llu: the record is longer than %d bytes", self->source->context.table,
-                         self->label, (unsigned long long)self->reporter.line + 1, RECORD_BYTES_MAX);
+        return error_set(err, ERROR_RECORD_TOO_LONG, "table '%s', %s, line %llu: the record is longer than %d bytes",
+                         self->source->context.table, self->label, (unsigned long long)self->reporter.line + 1, RECORD_BYTES_MAX);
     }
     struct buffer *block;
     TRY(take_block(self, block_size(self, tail), &block, err));
@@ -397,8 +401,8 @@ static enum status decode_file(struct filesystem_reader *self, struct decode_tar
             TRY(refill(self, err));
             blocks++;
         }
-        struct decode_input input = {.bytes = self->bytes + self->used, .length = self->filled - self->used, .block = self->block,
-                                     .last = self->stream_ended};
+        struct decode_input input = {
+            .bytes = self->bytes + self->used, .length = self->filled - self->used, .block = self->block, .last = self->stream_ended};
         if (input.length > 0) {
             TRY(self->decoder->type->decode(self->decoder, &input, target, err));
         }
@@ -525,8 +529,15 @@ static enum status filesystem_read(struct reader *reader, uint32_t row_limit, st
 }
 
 const struct source_type filesystem_source_type = {
-    .name = "filesystem", .summary = "A file or a folder of files, .gz and .zst unpacked.", .options = filesystem_options,
-    .option_count = FILESYSTEM_OPTION_COUNT, .settings_bytes = sizeof(struct filesystem_settings), .traits = SOURCE_BOUNDED | SOURCE_REPLAYABLE | SOURCE_LOOKUP,
-    .open = filesystem_source_open, .reader_open = filesystem_reader_open, .read = filesystem_read, .reader_close = filesystem_reader_close,
+    .name = "filesystem",
+    .summary = "A file or a folder of files, .gz and .zst unpacked.",
+    .options = filesystem_options,
+    .option_count = FILESYSTEM_OPTION_COUNT,
+    .settings_bytes = sizeof(struct filesystem_settings),
+    .traits = SOURCE_BOUNDED | SOURCE_REPLAYABLE | SOURCE_LOOKUP,
+    .open = filesystem_source_open,
+    .reader_open = filesystem_reader_open,
+    .read = filesystem_read,
+    .reader_close = filesystem_reader_close,
     .close = filesystem_source_close,
 };

@@ -155,7 +155,7 @@ enum status folder_create(const char *path, struct error *err)
         return error_set(err, ERROR_BUDGET_SPENT, "no room for a path");
     }
     enum status status = STATUS_OK;
-    for (char *slash = part + 1; status == STATUS_OK && slash != NULL; ) {
+    for (char *slash = part + 1; status == STATUS_OK && slash != NULL;) {
         slash = strchr(slash, '/');
         if (slash != NULL) {
             *slash = '\0';

@@ -22,7 +22,8 @@ void part_file_discard(struct part_file *file);
 
 /* mkdir -p; refuses a path where a file is. */
 enum status folder_create(const char *path, struct error *err);
-/* Removes the files directly in the folder that are not hidden and whose name does not begin with `keep_prefix`. With `deep`, folders below, too. */
+/* Removes the files directly in the folder that are not hidden and whose name does not begin with `keep_prefix`. With `deep`, folders
+ * below, too. */
 enum status folder_remove_files(const char *path, const char *keep_prefix, bool deep, struct error *err);
 enum status folder_put_file(const char *folder, const char *name, struct error *err); /* an empty one */
 

@@ -8,7 +8,7 @@ enum { FIRST_ID = 1000, FIRST_CATEGORY = 10, CATEGORIES = 5, ID_LEAD = 10 };
 enum { IN_FLIGHT_AUCTIONS = 100, ACTIVE_PEOPLE = 1000, HOT_SPAN = 100 };
 enum { CHANNELS = 10000, HOT_CHANNELS = 4, POOL_BYTES = 1 << 20, URL_BYTES = 96, CHANNEL_BYTES = 16, STEPS_MAX = 15 };
 
-struct tables { /* what lies in the block */
+struct tables {            /* what lies in the block */
     char pool[POOL_BYTES]; /* letters that `extra` is cut from */
     char hot_urls[HOT_CHANNELS][URL_BYTES], urls[CHANNELS][URL_BYTES], channels[CHANNELS][CHANNEL_BYTES];
     char hot_channels[HOT_CHANNELS][CHANNEL_BYTES];
@@ -118,7 +118,8 @@ static void fill_tables(struct nexmark_generator *self)
         int length = random_url(self, tables->urls[i]);
         self->channel_lengths[i] = (uint8_t)snprintf(tables->channels[i], CHANNEL_BYTES, "channel-%d", i);
         if (below(self, 10) > 0) {
-            length += snprintf(tables->urls[i] + length, (size_t)(URL_BYTES - length), "&channel_id=%lld", (long long)reversed_bits((uint32_t)i));
+            length +=
+                snprintf(tables->urls[i] + length, (size_t)(URL_BYTES - length), "&channel_id=%lld", (long long)reversed_bits((uint32_t)i));
         }
         self->url_lengths[i] = (uint8_t)length;
     }
@@ -248,7 +249,8 @@ static void make_person(struct nexmark_generator *self, int64_t id, struct nexma
 {
     static const char *const first[] = {"Peter", "Paul", "Luke", "John", "Saul", "Vicky", "Kate", "Julie", "Sarah", "Deiter", "Walter"};
     static const char *const last[] = {"Shultz", "Abrams", "Spencer", "White", "Bartels", "Walton", "Smith", "Jones", "Noris"};
-    static const char *const city[] = {"Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland", "Bend", "Redmond", "Seattle", "Kent", "Cheyenne"};
+    static const char *const city[] = {"Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland",
+                                       "Bend",    "Redmond",     "Seattle",       "Kent",  "Cheyenne"};
     static const char *const state[] = {"AZ", "CA", "ID", "OR", "WA", "WY"};
     char user[8], host[8];
     event->kind = NEXMARK_PERSON;

@@ -26,12 +26,12 @@ enum { NEXMARK_TEXTS = 5, NEXMARK_TEXT_BYTES = 128 };
 struct nexmark_event {
     enum nexmark_kind kind;
     int64_t time_us;
-    int64_t id;      /* person, auction; of a bid: the auction */
-    int64_t other;   /* auction: seller; bid: bidder */
+    int64_t id;                                   /* person, auction; of a bid: the auction */
+    int64_t other;                                /* auction: seller; bid: bidder */
     int64_t category, price, reserve, expires_us; /* price: also the initial bid */
-    struct text texts[NEXMARK_TEXTS];  /* person: name, e-mail, credit card, city, state; auction: item, description; bid: channel, URL */
-    struct text extra;                 /* in the block */
-    bool texts_in_block;               /* those of a bid */
+    struct text texts[NEXMARK_TEXTS]; /* person: name, e-mail, credit card, city, state; auction: item, description; bid: channel, URL */
+    struct text extra;                /* in the block */
+    bool texts_in_block;              /* those of a bid */
     char room[NEXMARK_TEXTS][NEXMARK_TEXT_BYTES];
 };
 

@@ -9,36 +9,82 @@
 
 static const char *const rate_shapes[] = {"SQUARE", "SINE", NULL};
 static const struct option_def nexmark_options[] = {
-    {.name = "first-event.rate", OPTION_INT64(struct nexmark_settings, first_rate), .initial = "10000", .check = option_check_positive,
+    {.name = "first-event.rate",
+     OPTION_INT64(struct nexmark_settings, first_rate),
+     .initial = "10000",
+     .check = option_check_positive,
      .summary = "Events a second of event time at the start."},
-    {.name = "next-event.rate", OPTION_INT64(struct nexmark_settings, next_rate), .initial = "10000", .check = option_check_positive,
+    {.name = "next-event.rate",
+     OPTION_INT64(struct nexmark_settings, next_rate),
+     .initial = "10000",
+     .check = option_check_positive,
      .summary = "Events a second that the rate changes to."},
-    {.name = "rate.shape", OPTION_CHOICE(struct nexmark_settings, rate_shape, rate_shapes), .initial = "SQUARE", .summary = "How the rate changes."},
-    {.name = "rate.period", OPTION_DURATION(struct nexmark_settings, rate_period), .initial = "600 s", .summary = "In which time it comes round."},
-    {.name = "rate.limited", OPTION_BOOL(struct nexmark_settings, rate_limited), .initial = "false",
+    {.name = "rate.shape",
+     OPTION_CHOICE(struct nexmark_settings, rate_shape, rate_shapes),
+     .initial = "SQUARE",
+     .summary = "How the rate changes."},
+    {.name = "rate.period",
+     OPTION_DURATION(struct nexmark_settings, rate_period),
+     .initial = "600 s",
+     .summary = "In which time it comes round."},
+    {.name = "rate.limited",
+     OPTION_BOOL(struct nexmark_settings, rate_limited),
+     .initial = "false",
      .summary = "Events come no faster than their rate says."},
-    {.name = "events.num", OPTION_INT64(struct nexmark_settings, events), .initial = "0", .check = option_check_not_negative,
+    {.name = "events.num",
+     OPTION_INT64(struct nexmark_settings, events),
+     .initial = "0",
+     .check = option_check_not_negative,
      .summary = "The source ends after so many events; 0: never."},
-    {.name = "person.proportion", OPTION_INT64(struct nexmark_settings, person_proportion), .initial = "1", .check = option_check_positive,
+    {.name = "person.proportion",
+     OPTION_INT64(struct nexmark_settings, person_proportion),
+     .initial = "1",
+     .check = option_check_positive,
      .summary = "Share of persons among the events."},
-    {.name = "auction.proportion", OPTION_INT64(struct nexmark_settings, auction_proportion), .initial = "3", .check = option_check_positive,
+    {.name = "auction.proportion",
+     OPTION_INT64(struct nexmark_settings, auction_proportion),
+     .initial = "3",
+     .check = option_check_positive,
      .summary = "Share of auctions."},
-    {.name = "bid.proportion", OPTION_INT64(struct nexmark_settings, bid_proportion), .initial = "46", .check = option_check_not_negative,
+    {.name = "bid.proportion",
+     OPTION_INT64(struct nexmark_settings, bid_proportion),
+     .initial = "46",
+     .check = option_check_not_negative,
      .summary = "Share of bids."},
-    {.name = "person.avg-size", OPTION_INT64(struct nexmark_settings, person_size), .initial = "200", .check = option_check_not_negative,
+    {.name = "person.avg-size",
+     OPTION_INT64(struct nexmark_settings, person_size),
+     .initial = "200",
+     .check = option_check_not_negative,
      .summary = "Bytes of a person on average."},
-    {.name = "auction.avg-size", OPTION_INT64(struct nexmark_settings, auction_size), .initial = "500", .check = option_check_not_negative,
+    {.name = "auction.avg-size",
+     OPTION_INT64(struct nexmark_settings, auction_size),
+     .initial = "500",
+     .check = option_check_not_negative,
      .summary = "Bytes of an auction on average."},
-    {.name = "bid.avg-size", OPTION_INT64(struct nexmark_settings, bid_size), .initial = "100", .check = option_check_not_negative,
+    {.name = "bid.avg-size",
+     OPTION_INT64(struct nexmark_settings, bid_size),
+     .initial = "100",
+     .check = option_check_not_negative,
      .summary = "Bytes of a bid on average, channel and URL not counted."},
-    {.name = "bid.hot-ratio.auctions", OPTION_INT64(struct nexmark_settings, hot_auctions), .initial = "2", .check = option_check_positive,
+    {.name = "bid.hot-ratio.auctions",
+     OPTION_INT64(struct nexmark_settings, hot_auctions),
+     .initial = "2",
+     .check = option_check_positive,
      .summary = "All but one in so many bids are for the hot auction."},
-    {.name = "bid.hot-ratio.bidders", OPTION_INT64(struct nexmark_settings, hot_bidders), .initial = "4", .check = option_check_positive,
+    {.name = "bid.hot-ratio.bidders",
+     OPTION_INT64(struct nexmark_settings, hot_bidders),
+     .initial = "4",
+     .check = option_check_positive,
      .summary = "All but one in so many bids are by the hot bidder."},
-    {.name = "auction.hot-ratio.sellers", OPTION_INT64(struct nexmark_settings, hot_sellers), .initial = "4", .check = option_check_positive,
+    {.name = "auction.hot-ratio.sellers",
+     OPTION_INT64(struct nexmark_settings, hot_sellers),
+     .initial = "4",
+     .check = option_check_positive,
      .summary = "All but one in so many auctions are by the hot seller."},
     {.name = "seed", OPTION_INT64(struct nexmark_settings, seed), .initial = "42", .summary = "The same seed gives the same events."},
-    {.name = "base-time", OPTION_INT64(struct nexmark_settings, base_ms), .initial = "1767225600000",
+    {.name = "base-time",
+     OPTION_INT64(struct nexmark_settings, base_ms),
+     .initial = "1767225600000",
      .summary = "Event time at the start, in milliseconds since 1970."},
 };
 
@@ -51,13 +97,31 @@ struct field_def {
 };
 enum { FIELDS_MAX = 10, KINDS = 3 };
 static const struct field_def field_defs[KINDS][FIELDS_MAX + 1] = {
-    [NEXMARK_PERSON] = {{"id", FIELD_ID, 0}, {"name", FIELD_TEXT, 0}, {"emailAddress", FIELD_TEXT, 1}, {"creditCard", FIELD_TEXT, 2},
-                        {"city", FIELD_TEXT, 3}, {"state", FIELD_TEXT, 4}, {"dateTime", FIELD_TIME, 0}, {"extra", FIELD_EXTRA, 0}},
-    [NEXMARK_AUCTION] = {{"id", FIELD_ID, 0}, {"itemName", FIELD_TEXT, 0}, {"description", FIELD_TEXT, 1}, {"initialBid", FIELD_PRICE, 0},
-                         {"reserve", FIELD_RESERVE, 0}, {"dateTime", FIELD_TIME, 0}, {"expires", FIELD_EXPIRES, 0}, {"seller", FIELD_OTHER, 0},
-                         {"category", FIELD_CATEGORY, 0}, {"extra", FIELD_EXTRA, 0}},
-    [NEXMARK_BID] = {{"auction", FIELD_ID, 0}, {"bidder", FIELD_OTHER, 0}, {"price", FIELD_PRICE, 0}, {"channel", FIELD_TEXT, 0},
-                     {"url", FIELD_TEXT, 1}, {"dateTime", FIELD_TIME, 0}, {"extra", FIELD_EXTRA, 0}},
+    [NEXMARK_PERSON] = {{"id", FIELD_ID, 0},
+                        {"name", FIELD_TEXT, 0},
+                        {"emailAddress", FIELD_TEXT, 1},
+                        {"creditCard", FIELD_TEXT, 2},
+                        {"city", FIELD_TEXT, 3},
+                        {"state", FIELD_TEXT, 4},
+                        {"dateTime", FIELD_TIME, 0},
+                        {"extra", FIELD_EXTRA, 0}},
+    [NEXMARK_AUCTION] = {{"id", FIELD_ID, 0},
+                         {"itemName", FIELD_TEXT, 0},
+                         {"description", FIELD_TEXT, 1},
+                         {"initialBid", FIELD_PRICE, 0},
+                         {"reserve", FIELD_RESERVE, 0},
+                         {"dateTime", FIELD_TIME, 0},
+                         {"expires", FIELD_EXPIRES, 0},
+                         {"seller", FIELD_OTHER, 0},
+                         {"category", FIELD_CATEGORY, 0},
+                         {"extra", FIELD_EXTRA, 0}},
+    [NEXMARK_BID] = {{"auction", FIELD_ID, 0},
+                     {"bidder", FIELD_OTHER, 0},
+                     {"price", FIELD_PRICE, 0},
+                     {"channel", FIELD_TEXT, 0},
+                     {"url", FIELD_TEXT, 1},
+                     {"dateTime", FIELD_TIME, 0},
+                     {"extra", FIELD_EXTRA, 0}},
 };
 static const char *const kind_names[KINDS] = {"person", "auction", "bid"};
 
@@ -91,7 +155,8 @@ static bool field_fits(const struct field_def *def, const struct type *type)
     return is_time ? type_physical(type) == PHYSICAL_INT64 && type_is_timestamp(type) : type->kind == TYPE_BIGINT;
 }
 
-static enum status map_fields(const struct source_context *context, const struct source_column *column, struct output *output, struct error *err)
+static enum status map_fields(const struct source_context *context, const struct source_column *column, struct output *output,
+                              struct error *err)
 {
     TRY_ALLOC(output->fields, arena_alloc(context->arena, (column->type->child_count + 1) * sizeof *output->fields), err);
     for (uint32_t i = 0; i < column->type->child_count; i++) {
@@ -108,7 +173,8 @@ static enum status map_fields(const struct source_context *context, const struct
     return STATUS_OK;
 }
 
-static enum status map_column(const struct source_context *context, const struct source_column *column, struct output *output, struct error *err)
+static enum status map_column(const struct source_context *context, const struct source_column *column, struct output *output,
+                              struct error *err)
 {
     const struct type *type = column->type;
     if (strcmp(column->name, "event_type") == 0 && type->kind == TYPE_INT) {
@@ -126,9 +192,10 @@ static enum status map_column(const struct source_context *context, const struct
             return map_fields(context, column, output, err);
         }
     }
-    return error_set(err, ERROR_INVALID_DEFINITION,
-                     "the source 'nexmark' has no column '%s' %s; it has event_type INT, person ROW, auction ROW, bid ROW, dateTime TIMESTAMP(3)",
-                     column->name, type_to_text(context->arena, type));
+    return error_set(
+        err, ERROR_INVALID_DEFINITION,
+        "the source 'nexmark' has no column '%s' %s; it has event_type INT, person ROW, auction ROW, bid ROW, dateTime TIMESTAMP(3)",
+        column->name, type_to_text(context->arena, type));
 }
 
 static enum status nexmark_open(const struct source_context *context, const void *settings, struct source **source, struct error *err)
@@ -210,7 +277,8 @@ static int64_t field_number(const struct nexmark_event *event, enum field_source
     }
 }
 
-static enum status put_field(struct nexmark_reader *self, const struct field_def *def, struct column *column, uint32_t row, struct error *err)
+static enum status put_field(struct nexmark_reader *self, const struct field_def *def, struct column *column, uint32_t row,
+                             struct error *err)
 {
     const struct nexmark_event *event = &self->event;
     if (def->source != FIELD_TEXT && def->source != FIELD_EXTRA) {
@@ -232,7 +300,8 @@ struct filling {
     struct column *fields;
 };
 
-static enum status put_row(struct nexmark_reader *self, const struct output *output, struct filling *filling, uint32_t row, struct error *err)
+static enum status put_row(struct nexmark_reader *self, const struct output *output, struct filling *filling, uint32_t row,
+                           struct error *err)
 {
     struct vector *vector = filling->column.vector;
     bool present = output->row == self->event.kind;
@@ -252,7 +321,8 @@ static enum status put_row(struct nexmark_reader *self, const struct output *out
     return STATUS_OK;
 }
 
-static enum status put_event(struct nexmark_reader *self, const struct nexmark_source *source, struct filling *filling, uint32_t row, struct error *err)
+static enum status put_event(struct nexmark_reader *self, const struct nexmark_source *source, struct filling *filling, uint32_t row,
+                             struct error *err)
 {
     for (uint32_t i = 0; i < source->context.column_count; i++) {
         struct vector *vector = filling[i].column.vector;
@@ -274,7 +344,8 @@ static enum status put_event(struct nexmark_reader *self, const struct nexmark_s
     return STATUS_OK;
 }
 
-static enum status fill(struct nexmark_reader *self, const struct nexmark_source *source, struct batch *batch, uint32_t rows, struct error *err)
+static enum status fill(struct nexmark_reader *self, const struct nexmark_source *source, struct batch *batch, uint32_t rows,
+                        struct error *err)
 {
     struct budget *budget = source->context.budget;
     struct filling filling[64];
@@ -356,7 +427,15 @@ static enum status nexmark_read(struct reader *reader, uint32_t row_limit, struc
 }
 
 const struct source_type nexmark_source_type = {
-    .name = "nexmark", .summary = "The events of the Nexmark benchmark: persons, auctions, bids.", .options = nexmark_options,
-    .option_count = ARRAY_LENGTH(nexmark_options), .settings_bytes = sizeof(struct nexmark_settings), .traits = SOURCE_REPLAYABLE,
-    .open = nexmark_open, .reader_open = nexmark_reader_open, .read = nexmark_read, .reader_close = nexmark_reader_close, .close = nexmark_close,
+    .name = "nexmark",
+    .summary = "The events of the Nexmark benchmark: persons, auctions, bids.",
+    .options = nexmark_options,
+    .option_count = ARRAY_LENGTH(nexmark_options),
+    .settings_bytes = sizeof(struct nexmark_settings),
+    .traits = SOURCE_REPLAYABLE,
+    .open = nexmark_open,
+    .reader_open = nexmark_reader_open,
+    .read = nexmark_read,
+    .reader_close = nexmark_reader_close,
+    .close = nexmark_close,
 };

@@ -170,8 +170,7 @@ struct arguments {
     struct relation *input;
 };
 
-static enum status argument_change(const struct expression *expression, void *context, const struct expression **changed,
-                                   struct error *err)
+static enum status argument_change(const struct expression *expression, void *context, const struct expression **changed, struct error *err)
 {
     struct arguments *arguments = context;
     return attach_all(arguments->rewrite, &arguments->input, expression, changed, err);

@@ -1,4 +1,5 @@
-/* An ORDER BY without a limit means nothing to whom reads the rows as a set: only that of the statement itself stays. LIMIT 0 is no rows. */
+/* An ORDER BY without a limit means nothing to whom reads the rows as a set: only that of the statement itself stays. LIMIT 0 is no rows.
+ */
 #include "plan/rules.h"
 
 /* The sort whose order is the result's: below projections and filters only. */
@@ -18,7 +19,8 @@ struct seen {
     const struct sort_key *keys;
 };
 
-static enum status drop_sort(struct rewrite *rewrite, struct relation *relation, void *context, struct relation **changed, struct error *err)
+static enum status drop_sort(struct rewrite *rewrite, struct relation *relation, void *context, struct relation **changed,
+                             struct error *err)
 {
     const struct seen *seen = context;
     *changed = relation;

@@ -494,8 +494,7 @@ static enum status prune_one(struct pruning *self, const struct relation *relati
 
 enum status rule_prune(struct rewrite *rewrite, struct error *err)
 {
-    struct pruning self = {
-        .rewrite = rewrite, .arena = rewrite->arena, .needs.arena = rewrite->arena, .pruned.arena = rewrite->arena};
+    struct pruning self = {.rewrite = rewrite, .arena = rewrite->arena, .needs.arena = rewrite->arena, .pruned.arena = rewrite->arena};
     for (uint32_t i = 0; i < rewrite->root_count; i++) {
         TRY(list_relations(&self, rewrite->roots[i], err));
         struct needs *needs = pointer_map_get(&self.needs, rewrite->roots[i]);

@@ -199,8 +199,8 @@ static enum join_kind stricter_kind(enum join_kind kind, const struct conditions
 }
 
 /* Where a condition from above (WHERE) may go. */
-static enum status place_where(struct pushing *self, const struct relation *relation, enum join_kind kind, const struct expression *condition,
-                               struct join_sides *sides, struct error *err)
+static enum status place_where(struct pushing *self, const struct relation *relation, enum join_kind kind,
+                               const struct expression *condition, struct join_sides *sides, struct error *err)
 {
     (void)self;
     bool left = reads_left(sides, condition), right = reads_right(sides, condition);
@@ -213,13 +213,14 @@ static enum status place_where(struct pushing *self, const struct relation *rela
         return conditions_add(&sides->right, condition, err);
     }
     bool key = expression_is_call(condition, "=") || expression_is_call(condition, "IS NOT DISTINCT FROM");
-    bool joins = kind == JOIN_INNER && !relation->join.temporal && left && right && is_movable(condition) && (key || is_harmless(condition));
+    bool joins =
+        kind == JOIN_INNER && !relation->join.temporal && left && right && is_movable(condition) && (key || is_harmless(condition));
     return conditions_add(joins ? &sides->on : &sides->stay, condition, err);
 }
 
 /* Where a condition of the join itself (ON) may go. */
-static enum status place_on(const struct relation *relation, enum join_kind kind, const struct expression *condition, struct join_sides *sides,
-                            struct error *err)
+static enum status place_on(const struct relation *relation, enum join_kind kind, const struct expression *condition,
+                            struct join_sides *sides, struct error *err)
 {
     bool left = reads_left(sides, condition), right = reads_right(sides, condition);
     bool to_left = kind == JOIN_INNER || kind == JOIN_RIGHT || kind == JOIN_SEMI;

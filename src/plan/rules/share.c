@@ -118,7 +118,8 @@ static bool own_equal(const struct relation *left, const struct relation *right)
     case RELATION_PROJECT:
         return expressions_equal(left->project.expressions, right->project.expressions, left->schema.count);
     case RELATION_WATERMARK:
-        return left->watermark.column == right->watermark.column && expression_equal(left->watermark.expression, right->watermark.expression);
+        return left->watermark.column == right->watermark.column &&
+               expression_equal(left->watermark.expression, right->watermark.expression);
     case RELATION_AGGREGATE:
         return aggregates_equal(&left->aggregate, &right->aggregate);
     case RELATION_WINDOW:
@@ -161,8 +162,8 @@ static enum status share_relation(struct rewrite *rewrite, struct relation *rela
         }
     }
     if (seen->count == seen->capacity) {
-        TRY_ALLOC(seen->relations,
-                  arena_grow(rewrite->arena, seen->relations, &seen->capacity, seen->count + 1, sizeof *seen->relations), err);
+        TRY_ALLOC(seen->relations, arena_grow(rewrite->arena, seen->relations, &seen->capacity, seen->count + 1, sizeof *seen->relations),
+                  err);
     }
     seen->relations[seen->count++] = relation;
     *changed = relation;

@@ -31,8 +31,8 @@ static const struct expression *attach_change(const struct expression *node, voi
     return result;
 }
 
-enum status expression_attach(struct rewrite *rewrite, const struct expression *expression, uint32_t shift, const struct expression **result,
-                              struct error *err)
+enum status expression_attach(struct rewrite *rewrite, const struct expression *expression, uint32_t shift,
+                              const struct expression **result, struct error *err)
 {
     struct attaching attaching = {rewrite->arena, shift};
     struct expression_change change = {rewrite->arena, attach_change, &attaching, false};
@@ -258,8 +258,8 @@ enum status attach_scalar(struct rewrite *rewrite, struct relation **relation, s
     const struct expression *condition;
     bool done = false;
     if (query->schema.count != 1) {
-        return error_set_at(err, ERROR_INVALID_QUERY, query->line, query->column, "a subquery used as a value must have one column, this one has %u",
-                            query->schema.count);
+        return error_set_at(err, ERROR_INVALID_QUERY, query->line, query->column,
+                            "a subquery used as a value must have one column, this one has %u", query->schema.count);
     }
     if (relation_has_outer(query) && chain_is_short(query)) {
         TRY(attach_keyed_aggregate(rewrite, relation, query, value, &done, err));

@@ -154,7 +154,8 @@ enum status aggregate_or_empty(struct rewrite *rewrite, const struct aggregate_c
 {
     static const struct {
         const char *name, *text; /* text NULL: zero */
-    } empties[] = {{"COUNT", NULL}, {"APPROX_COUNT_DISTINCT", NULL}, {"REGR_COUNT", NULL}, {"JSON_ARRAYAGG", "[]"}, {"JSON_OBJECTAGG", "{}"}};
+    } empties[] = {
+        {"COUNT", NULL}, {"APPROX_COUNT_DISTINCT", NULL}, {"REGR_COUNT", NULL}, {"JSON_ARRAYAGG", "[]"}, {"JSON_OBJECTAGG", "{}"}};
     struct arena *arena = rewrite->arena;
     *result = value;
     for (uint32_t i = 0; i < ARRAY_LENGTH(empties); i++) {
@@ -430,8 +431,8 @@ static enum status depend(struct domain *domain, struct relation *query, struct 
     return error_set_at(err, ERROR_NOT_SUPPORTED, query->line, query->column, "a column of the outer query in this place of a subquery");
 }
 
-enum status subquery_depend(struct rewrite *rewrite, struct relation *query, struct relation *outer, const uint32_t *columns, uint32_t count,
-                            struct relation **result, struct error *err)
+enum status subquery_depend(struct rewrite *rewrite, struct relation *query, struct relation *outer, const uint32_t *columns,
+                            uint32_t count, struct relation **result, struct error *err)
 {
     struct relation *values, *distinct;
     uint32_t *keys;

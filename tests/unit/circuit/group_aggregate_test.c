@@ -2,11 +2,12 @@
 
 enum { ROWS_MAX = 4000, ARG_COLUMNS = 9 };
 /* key, then arguments of many types, then two filters */
-static const struct type decimal_small = {TYPE_DECIMAL, true, 10, 2, 0, NULL, NULL}, decimal_large = {TYPE_DECIMAL, true, 30, 4, 0, NULL, NULL};
+static const struct type decimal_small = {TYPE_DECIMAL, true, 10, 2, 0, NULL, NULL},
+                         decimal_large = {TYPE_DECIMAL, true, 30, 4, 0, NULL, NULL};
 static const struct column columns[] = {
-    {"k", &type_int, TIME_NONE},    {"i", &type_int, TIME_NONE},         {"b", &type_bigint, TIME_NONE},      {"d", &type_double, TIME_NONE},
-    {"f", &type_float, TIME_NONE},  {"m", &decimal_small, TIME_NONE},    {"w", &decimal_large, TIME_NONE},    {"s", &type_string, TIME_NONE},
-    {"t", &type_smallint, TIME_NONE}, {"p", &type_boolean, TIME_NONE},   {"q", &type_boolean, TIME_NONE},
+    {"k", &type_int, TIME_NONE},      {"i", &type_int, TIME_NONE},      {"b", &type_bigint, TIME_NONE},   {"d", &type_double, TIME_NONE},
+    {"f", &type_float, TIME_NONE},    {"m", &decimal_small, TIME_NONE}, {"w", &decimal_large, TIME_NONE}, {"s", &type_string, TIME_NONE},
+    {"t", &type_smallint, TIME_NONE}, {"p", &type_boolean, TIME_NONE},  {"q", &type_boolean, TIME_NONE},
 };
 static const struct schema schema = {ARRAY_LENGTH(columns), columns};
 

@@ -6,9 +6,9 @@ enum { ROWS = 600, KEYS = 3, GROUPS_MAX = 20000 };
 
 static const struct column columns[] = {{"t", &type_timestamp3, TIME_ROWTIME}, {"k", &type_int, TIME_NONE}, {"v", &type_bigint, TIME_NONE}};
 static const struct schema schema = {3, columns};
-static const struct column output_columns[] = {{"k", &type_int, TIME_NONE},           {"n", &type_bigint, TIME_NONE},
-                                               {"s", &type_bigint, TIME_NONE},        {"m", &type_bigint, TIME_NONE},
-                                               {"start", &type_timestamp3, TIME_NONE}, {"end", &type_timestamp3, TIME_NONE}};
+static const struct column output_columns[] = {
+    {"k", &type_int, TIME_NONE},    {"n", &type_bigint, TIME_NONE},         {"s", &type_bigint, TIME_NONE},
+    {"m", &type_bigint, TIME_NONE}, {"start", &type_timestamp3, TIME_NONE}, {"end", &type_timestamp3, TIME_NONE}};
 static const struct schema output = {6, output_columns};
 
 struct model_row {
@@ -194,8 +194,11 @@ static void make_calls(enum calls kind)
 {
     calls[0] = (struct aggregate_spec_call){.function = aggregate_find(TEXT("COUNT")), .filter = -1};
     calls[1] = (struct aggregate_spec_call){.function = aggregate_find(TEXT("SUM")), .args = value_column, .arg_count = 1, .filter = -1};
-    calls[2] = (struct aggregate_spec_call){
-        .function = aggregate_find(kind == CALLS_SUMS ? TEXT("SUM") : TEXT("MAX")), .args = value_column, .arg_count = 1, .distinct = kind == CALLS_DISTINCT, .filter = -1};
+    calls[2] = (struct aggregate_spec_call){.function = aggregate_find(kind == CALLS_SUMS ? TEXT("SUM") : TEXT("MAX")),
+                                            .args = value_column,
+                                            .arg_count = 1,
+                                            .distinct = kind == CALLS_DISTINCT,
+                                            .filter = -1};
 }
 
 static void compare(uint64_t seed, struct window_spec window, enum calls kind)
@@ -308,9 +311,9 @@ static void session_table_function_gives_each_row_its_session(void **state)
 {
     (void)state;
     static const uint32_t keys[] = {1};
-    static const struct column with_windows[] = {{"t", &type_timestamp3, TIME_NONE},     {"k", &type_int, TIME_NONE},
-                                                 {"v", &type_bigint, TIME_NONE},         {"start", &type_timestamp3, TIME_NONE},
-                                                 {"end", &type_timestamp3, TIME_NONE},   {"time", &type_timestamp3, TIME_NONE}};
+    static const struct column with_windows[] = {{"t", &type_timestamp3, TIME_NONE},   {"k", &type_int, TIME_NONE},
+                                                 {"v", &type_bigint, TIME_NONE},       {"start", &type_timestamp3, TIME_NONE},
+                                                 {"end", &type_timestamp3, TIME_NONE}, {"time", &type_timestamp3, TIME_NONE}};
     static const struct schema rows_output = {6, with_windows};
     for (uint64_t seed = 1; seed < 8; seed++) {
         uint64_t random = seed;
@@ -319,8 +322,11 @@ static void session_table_function_gives_each_row_its_session(void **state)
         struct node *node;
         const struct session_window_spec spec = {
             .rows = true,
-            .base = {.input = {.schema = &schema}, .window = {.kind = WINDOW_SESSION, .size_us = 4 * SECOND, .partition_count = 1},
-                     .keys = keys, .key_count = 1, .output = &rows_output},
+            .base = {.input = {.schema = &schema},
+                     .window = {.kind = WINDOW_SESSION, .size_us = 4 * SECOND, .partition_count = 1},
+                     .keys = keys,
+                     .key_count = 1,
+                     .output = &rows_output},
         };
         make_rows(&random, seed % 2 == 0 ? 4000 : 30000);
         model_sessions(4 * SECOND);
@@ -367,9 +373,9 @@ static void model_window_rows(const struct window_spec *window, struct capture *
 static void window_columns_give_each_row_all_its_windows(void **state)
 {
     (void)state;
-    static const struct column with_windows[] = {{"t", &type_timestamp3, TIME_NONE},     {"k", &type_int, TIME_NONE},
-                                                 {"v", &type_bigint, TIME_NONE},         {"start", &type_timestamp3, TIME_NONE},
-                                                 {"end", &type_timestamp3, TIME_NONE},   {"time", &type_timestamp3, TIME_NONE}};
+    static const struct column with_windows[] = {{"t", &type_timestamp3, TIME_NONE},   {"k", &type_int, TIME_NONE},
+                                                 {"v", &type_bigint, TIME_NONE},       {"start", &type_timestamp3, TIME_NONE},
+                                                 {"end", &type_timestamp3, TIME_NONE}, {"time", &type_timestamp3, TIME_NONE}};
     static const struct schema rows_output = {6, with_windows};
     static const struct window_spec windows[] = {
         {.kind = WINDOW_TUMBLE, .size_us = 10 * SECOND, .offset_us = -3 * SECOND},

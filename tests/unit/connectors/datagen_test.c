@@ -31,8 +31,14 @@ static char *generate(const char *const *given, uint32_t row_limit)
         keys[options.count] = given[0];
         values[options.count++] = given[1];
     }
-    struct source_context context = {.arena = arena, .budget = &budget, .clock = &clock_system, .zone = time_zone_utc, .table = "t",
-                                     .columns = columns, .column_count = 5, .options = &options};
+    struct source_context context = {.arena = arena,
+                                     .budget = &budget,
+                                     .clock = &clock_system,
+                                     .zone = time_zone_utc,
+                                     .table = "t",
+                                     .columns = columns,
+                                     .column_count = 5,
+                                     .options = &options};
     struct source *source;
     struct text_builder out = {0};
     if (source_open(&context, &source, &err) != STATUS_OK) {
@@ -72,9 +78,29 @@ static char *generate(const char *const *given, uint32_t row_limit)
 static void datagen_makes_the_same_rows_of_the_same_seed(void **state)
 {
     (void)state;
-    static const char *const options[] = {"seed", "7", "fields.n.kind", "sequence", "fields.n.start", "10", "fields.n.end", "59", "fields.i.min", "3",
-                                          "fields.i.max", "5", "fields.s.length", "20", "fields.a.length", "2", "fields.a.element.max", "0",
-                                          "fields.r.null-rate", "0.5", "fields.r.x.min", "0", NULL};
+    static const char *const options[] = {"seed",
+                                          "7",
+                                          "fields.n.kind",
+                                          "sequence",
+                                          "fields.n.start",
+                                          "10",
+                                          "fields.n.end",
+                                          "59",
+                                          "fields.i.min",
+                                          "3",
+                                          "fields.i.max",
+                                          "5",
+                                          "fields.s.length",
+                                          "20",
+                                          "fields.a.length",
+                                          "2",
+                                          "fields.a.element.max",
+                                          "0",
+                                          "fields.r.null-rate",
+                                          "0.5",
+                                          "fields.r.x.min",
+                                          "0",
+                                          NULL};
     char *first = generate(options, 4096), *second = generate(options, 7);
     assert_string_equal(first, second);
     uint32_t rows = 0, nulls = 0;
@@ -93,7 +119,8 @@ static void datagen_makes_the_same_rows_of_the_same_seed(void **state)
 static void datagen_refuses_what_it_cannot_make(void **state)
 {
     (void)state;
-    static const char *const cases[][4] = {{"fields.i.mn", "1", NULL, "did you mean 'min'?"}, {"fields.nosuch.min", "1", NULL, "no such column"},
+    static const char *const cases[][4] = {{"fields.i.mn", "1", NULL, "did you mean 'min'?"},
+                                           {"fields.nosuch.min", "1", NULL, "no such column"},
                                            {"fields.n.kind", "sequence", NULL, "'fields.n.start' is missing"}};
     for (uint32_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         const char *const options[] = {"number-of-rows", "1", cases[i][0], cases[i][1], NULL};

@@ -81,8 +81,15 @@ static const struct source_column pair_columns[] = {{"id", &type_int, NULL}, {"s
 
 static struct source_context context_of(struct table *table, const struct source_column *columns, uint32_t count)
 {
-    return (struct source_context){.arena = table->arena, .budget = &table->budget, .clock = &clock_system, .zone = time_zone_utc, .table = "t",
-                                   .columns = columns, .column_count = count, .options = &table->options, .counters = &table->counters};
+    return (struct source_context){.arena = table->arena,
+                                   .budget = &table->budget,
+                                   .clock = &clock_system,
+                                   .zone = time_zone_utc,
+                                   .table = "t",
+                                   .columns = columns,
+                                   .column_count = count,
+                                   .options = &table->options,
+                                   .counters = &table->counters};
 }
 
 /* All rows, a line each; an error as "! text". */
@@ -208,7 +215,9 @@ static void dead_letters_hold_the_record_and_its_place(void **state)
 static void wrong_options_are_named(void **state)
 {
     (void)state;
-    static const struct { const char *key, *value, *message; } cases[] = {
+    static const struct {
+        const char *key, *value, *message;
+    } cases[] = {
         {"json.ignore-parse-error", "true", "did you mean 'json.ignore-parse-errors'?"},
         {"pth", "x", "did you mean 'path'?"},
         {"csv.field-delimiter", ";", "connector 'filesystem' has no option 'csv.field-delimiter'"},
@@ -291,9 +300,18 @@ static void write_batch(struct table *table, const char *const *partitions, uint
     static const struct type *const types[] = {&type_int, &type_string};
     static const char *const names[] = {"id", "s"}, *const texts[] = {"a/b", NULL, "a/b", "plain"};
     static const struct type row = {.kind = TYPE_ROW, .child_count = 2, .children = types, .names = names};
-    struct sink_context context = {.arena = table->arena, .budget = &table->budget, .clock = &clock_system, .zone = time_zone_utc, .table = "t",
-                                   .row = &row, .partition_columns = partitions, .partition_count = partition_count, .options = &table->options,
-                                   .worker_count = 1, .overwrite = overwrite, .statement_id = statement};
+    struct sink_context context = {.arena = table->arena,
+                                   .budget = &table->budget,
+                                   .clock = &clock_system,
+                                   .zone = time_zone_utc,
+                                   .table = "t",
+                                   .row = &row,
+                                   .partition_columns = partitions,
+                                   .partition_count = partition_count,
+                                   .options = &table->options,
+                                   .worker_count = 1,
+                                   .overwrite = overwrite,
+                                   .statement_id = statement};
     struct sink *sink;
     struct batch batch;
     assert_int_equal(sink_open(&context, &sink, &table->err), STATUS_OK);

@@ -12,11 +12,11 @@
 static struct budget budget;
 static struct error err;
 
-#define OK(call)                            \
-    do {                                    \
-        if ((call) != STATUS_OK) {          \
-            fail_msg("%s", err.text);       \
-        }                                   \
+#define OK(call)                                                                                                                           \
+    do {                                                                                                                                   \
+        if ((call) != STATUS_OK) {                                                                                                         \
+            fail_msg("%s", err.text);                                                                                                      \
+        }                                                                                                                                  \
     } while (0)
 
 static const struct type decimal = {.kind = TYPE_DECIMAL, .precision = 9, .scale = 2, .nullable = true};
@@ -27,7 +27,8 @@ static const struct type array = {.kind = TYPE_ARRAY, .nullable = true, .child_c
 static const struct type *const map_children[] = {&type_string, &type_int};
 static const struct type map = {.kind = TYPE_MAP, .nullable = true, .child_count = 2, .children = map_children};
 static const char *const names[] = {"b", "i", "s", "d", "w", "t3", "t9", "a", "m"};
-static const struct type *const columns[] = {&type_boolean, &type_int, &type_string, &decimal, &wide, &type_timestamp3, &time9, &array, &map};
+static const struct type *const columns[] = {&type_boolean,    &type_int, &type_string, &decimal, &wide,
+                                             &type_timestamp3, &time9,    &array,       &map};
 static const struct type row = {.kind = TYPE_ROW, .child_count = 9, .children = columns, .names = names};
 
 static const char long_text[] = "a text that is longer than twelve bytes";

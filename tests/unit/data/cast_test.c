@@ -71,7 +71,7 @@ static void assert_chain(const char *text, const struct type *const *types, bool
     text_builder_close(&out);
     vector_release(&value);
 }
-#define CHAIN(text, expected, ...) assert_chain(text, (const struct type *const[]){__VA_ARGS__, NULL}, false, expected)
+#define CHAIN(text, expected, ...)     assert_chain(text, (const struct type *const[]){__VA_ARGS__, NULL}, false, expected)
 #define TRY_CHAIN(text, expected, ...) assert_chain(text, (const struct type *const[]){__VA_ARGS__, NULL}, true, expected)
 
 static void integers_wrap_and_floats_saturate(void **state)
@@ -113,7 +113,8 @@ static void decimals_round_half_up_and_overflow_to_null(void **state)
 static void texts_that_are_no_numbers_fail_or_are_null(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"", " ", "abc", "12abc", "0x1F", "-", "1_000", "NaN", "1 5", "+-2", "\t9\n", "1e3", "2147483648", "."};
+    static const char *const bad[] = {"",    " ",   "abc", "12abc", "0x1F", "-",          "1_000",
+                                      "NaN", "1 5", "+-2", "\t9\n", "1e3",  "2147483648", "."};
     for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
         CHAIN(bad[i], "failed", &type_int);
         TRY_CHAIN(bad[i], "NULL", &type_int);
@@ -169,8 +170,14 @@ static void texts_are_cut_and_padded_by_characters(void **state)
 {
     (void)state;
     const struct type *padded = type_of(TYPE_CHAR, 15, 0);
-    CHAIN("Gr\xC3\xBC\xC3\x9F" "e, you", "Gr\xC3\xBC\xC3\x9F", type_of(TYPE_VARCHAR, 4, 0));
-    CHAIN("Gr\xC3\xBC\xC3\x9F" "e", "Gr\xC3\xBC\xC3\x9F" "e          ", padded);
+    CHAIN("Gr\xC3\xBC\xC3\x9F"
+          "e, you",
+          "Gr\xC3\xBC\xC3\x9F", type_of(TYPE_VARCHAR, 4, 0));
+    CHAIN("Gr\xC3\xBC\xC3\x9F"
+          "e",
+          "Gr\xC3\xBC\xC3\x9F"
+          "e          ",
+          padded);
     CHAIN("12345", "123", &type_int, type_of(TYPE_CHAR, 3, 0));
     CHAIN("hello", "x'68656c6c6f00'", type_of(TYPE_BINARY, 6, 0));
     CHAIN("hello", "x'6865'", &type_bytes, type_of(TYPE_VARBINARY, 2, 0));

@@ -11,11 +11,11 @@
 static struct budget budget;
 static struct error err;
 
-#define OK(call)                      \
-    do {                              \
-        if ((call) != STATUS_OK) {    \
-            fail_msg("%s", err.text); \
-        }                             \
+#define OK(call)                                                                                                                           \
+    do {                                                                                                                                   \
+        if ((call) != STATUS_OK) {                                                                                                         \
+            fail_msg("%s", err.text);                                                                                                      \
+        }                                                                                                                                  \
     } while (0)
 
 static void doubles_order_nan_above_all_and_zeros_equal(void **state)
@@ -38,8 +38,18 @@ static void doubles_order_nan_above_all_and_zeros_equal(void **state)
 static void strings_order_by_bytes_with_prefixes_first(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"", "a", "abc", "abcd", "abcde", "abcdefghijkl", "abcdefghijklm", "abcdefghijklmn", "abd", "\xc3\xa9",
-                                        "\xe4\xb8\x96", "\xf0\x9f\x98\x80"};
+    static const char *const texts[] = {"",
+                                        "a",
+                                        "abc",
+                                        "abcd",
+                                        "abcde",
+                                        "abcdefghijkl",
+                                        "abcdefghijklm",
+                                        "abcdefghijklmn",
+                                        "abd",
+                                        "\xc3\xa9",
+                                        "\xe4\xb8\x96",
+                                        "\xf0\x9f\x98\x80"};
     struct string_view views[12];
     for (uint32_t i = 0; i < 12; i++) {
         views[i] = string_view_make(texts[i], strlen(texts[i]));

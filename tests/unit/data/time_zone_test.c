@@ -89,8 +89,8 @@ static void offsets_are_zones(void **state)
     static const struct {
         const char *name;
         int32_t seconds;
-    } cases[] = {{"UTC", 0},        {"Z", 0},          {"GMT+8", 28800},   {"GMT+08:00", 28800}, {"+01:00", 3600},
-                 {"-0330", -12600}, {"UTC-3", -10800}, {"+05:30:15", 19815}};
+    } cases[] = {{"UTC", 0},       {"Z", 0},          {"GMT+8", 28800},  {"GMT+08:00", 28800},
+                 {"+01:00", 3600}, {"-0330", -12600}, {"UTC-3", -10800}, {"+05:30:15", 19815}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(time_zone_offset_seconds(zone_of(cases[i].name), 0), cases[i].seconds);
     }

@@ -7,19 +7,33 @@ static const struct type pair = {.kind = TYPE_ROW, .child_count = 2, .children =
 static void csv_quotes_hold_delimiters_and_line_feeds(void **state)
 {
     (void)state;
-    decode_check((struct decode_case){.format = "csv", .row = &pair, .text =
-        "1,plain\n2,\"with, comma\"\r\n3,\"say \"\"hi\"\" to them\"\n4,\"line one\nline two\"\n5,\n6,\"\"\n7, padded \n8,x\"y"},
+    decode_check(
+        (struct decode_case){
+            .format = "csv",
+            .row = &pair,
+            .text = "1,plain\n2,\"with, comma\"\r\n3,\"say \"\"hi\"\" to them\"\n4,\"line one\nline two\"\n5,\n6,\"\"\n7, padded \n8,x\"y"},
         "1|plain\n2|with, comma\n3|say \"hi\" to them\n4|line one\nline two\n5|\n6|\n7| padded \n8|x\"y\n");
 }
 
 static void csv_options_act(void **state)
 {
     (void)state;
-    static const char *const options[] = {"csv.field-delimiter", ";", "csv.quote-character", "'", "csv.allow-comments", "true",
-                                          "csv.null-literal", "n/a", "csv.escape-character", "\\", NULL};
-    decode_check((struct decode_case){.format = "csv", .options = options, .row = &pair, .text =
-        "# a comment, here\n1;'it''s; so'\n2;n/a\n#3;gone\n4;a\\;b\\nc\n5;'q\\'r'\n#"},
-        "1|it's; so\n2|NULL\n4|a;b\nc\n5|q'r\n");
+    static const char *const options[] = {"csv.field-delimiter",
+                                          ";",
+                                          "csv.quote-character",
+                                          "'",
+                                          "csv.allow-comments",
+                                          "true",
+                                          "csv.null-literal",
+                                          "n/a",
+                                          "csv.escape-character",
+                                          "\\",
+                                          NULL};
+    decode_check((struct decode_case){.format = "csv",
+                                      .options = options,
+                                      .row = &pair,
+                                      .text = "# a comment, here\n1;'it''s; so'\n2;n/a\n#3;gone\n4;a\\;b\\nc\n5;'q\\'r'\n#"},
+                 "1|it's; so\n2|NULL\n4|a;b\nc\n5|q'r\n");
 }
 
 static void csv_short_and_long_rows_fail_or_are_filled_and_dropped(void **state)
@@ -44,7 +58,8 @@ static void csv_fields_hold_arrays(void **state)
     const struct type array = {.kind = TYPE_ARRAY, .nullable = true, .child_count = 1, .children = child};
     const struct type *const types[] = {&type_int, &array};
     const struct type row = {.kind = TYPE_ROW, .child_count = 2, .children = types, .names = pair_names};
-    decode_check((struct decode_case){.format = "csv", .row = &row, .text = "1,a;b;c\n2,\n3,one\n4,x;;\"y\n"}, "1|[a, b, c]\n2|[]\n3|[one]\n4|[x, , \"y]\n");
+    decode_check((struct decode_case){.format = "csv", .row = &row, .text = "1,a;b;c\n2,\n3,one\n4,x;;\"y\n"},
+                 "1|[a, b, c]\n2|[]\n3|[one]\n4|[x, , \"y]\n");
 }
 
 static void raw_lines_are_the_column(void **state)

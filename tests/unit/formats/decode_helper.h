@@ -64,7 +64,8 @@ static inline void decode_run(const struct decode_case *test, struct decode_resu
         keys[options.count] = at[0];
         values[options.count++] = at[1];
     }
-    struct format_context context = {.arena = arena, .budget = &budget, .zone = time_zone_utc, .row = test->row, .projections = test->projections};
+    struct format_context context = {
+        .arena = arena, .budget = &budget, .zone = time_zone_utc, .row = test->row, .projections = test->projections};
     struct decoder *decoder;
     if (table_options_open_decoder(&options, &context, &decoder, &err) != STATUS_OK) {
         fail_msg("%s", err.text);
@@ -80,8 +81,11 @@ static inline void decode_run(const struct decode_case *test, struct decode_resu
             struct buffer *block;
             assert_int_equal(buffer_create(&budget, end - start + 1, &block, &err), STATUS_OK);
             memcpy(buffer_bytes_mutable(block), test->text + start, end - start);
-            struct decode_input input = {.bytes = (const char *)buffer_bytes(block), .length = end - start, .block = block,
-                                         .framed = test->framed, .last = end == test->length};
+            struct decode_input input = {.bytes = (const char *)buffer_bytes(block),
+                                         .length = end - start,
+                                         .block = block,
+                                         .framed = test->framed,
+                                         .last = end == test->length};
             enum status status = decoder->type->decode(decoder, &input, &target, &err);
             buffer_unref(block);
             if (status != STATUS_OK) {

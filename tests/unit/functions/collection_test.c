@@ -14,11 +14,11 @@ static struct evaluation evaluation;
 static struct error err;
 typedef const struct expression *value;
 
-#define OK(call)                      \
-    do {                              \
-        if ((call) != STATUS_OK) {    \
-            fail_msg("%s", err.text); \
-        }                             \
+#define OK(call)                                                                                                                           \
+    do {                                                                                                                                   \
+        if ((call) != STATUS_OK) {                                                                                                         \
+            fail_msg("%s", err.text);                                                                                                      \
+        }                                                                                                                                  \
     } while (0)
 
 static int setup(void **state)
@@ -45,10 +45,10 @@ static value call_list(const char *name, uint32_t count, const value *args)
     return result;
 }
 #define CALL(name, ...) call_list(name, sizeof((value[]){__VA_ARGS__}) / sizeof(value), (value[]){__VA_ARGS__})
-#define N(number) expression_int32(arena, number)
-#define S(text) expression_string(arena, TEXT(text))
-#define NULL_INT expression_null(arena, &type_int)
-#define ARRAY(...) CALL("ARRAY", __VA_ARGS__)
+#define N(number)       expression_int32(arena, number)
+#define S(text)         expression_string(arena, TEXT(text))
+#define NULL_INT        expression_null(arena, &type_int)
+#define ARRAY(...)      CALL("ARRAY", __VA_ARGS__)
 
 static const char *text_of(value expression)
 {
@@ -68,7 +68,8 @@ static void constructors_take_the_common_type(void **state)
     assert_string_equal(type_to_text(arena, ARRAY(S("a"), S("bcd"))->type), "ARRAY<VARCHAR(3) NOT NULL> NOT NULL");
     assert_string_equal(text_of(CALL("MAP", S("a"), N(1), S("b"), N(2), S("a"), N(3))), "{b=2, a=3}");
     assert_string_equal(text_of(CALL("ROW", N(1), S("x"), NULL_INT, ARRAY(N(1)))), "(1, x, NULL, [1])");
-    assert_string_equal(type_to_text(arena, CALL("ROW", N(1), S("a"))->type), "ROW<`EXPR$0` INT NOT NULL, `EXPR$1` CHAR(1) NOT NULL> NOT NULL");
+    assert_string_equal(type_to_text(arena, CALL("ROW", N(1), S("a"))->type),
+                        "ROW<`EXPR$0` INT NOT NULL, `EXPR$1` CHAR(1) NOT NULL> NOT NULL");
 }
 
 static void elements_outside_are_null(void **state)

@@ -14,11 +14,11 @@ static struct arena *arena;
 static struct evaluation evaluation;
 static struct error err;
 
-#define OK(call)                      \
-    do {                              \
-        if ((call) != STATUS_OK) {    \
-            fail_msg("%s", err.text); \
-        }                             \
+#define OK(call)                                                                                                                           \
+    do {                                                                                                                                   \
+        if ((call) != STATUS_OK) {                                                                                                         \
+            fail_msg("%s", err.text);                                                                                                      \
+        }                                                                                                                                  \
     } while (0)
 
 static int setup(void **state)

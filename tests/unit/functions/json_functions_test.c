@@ -48,12 +48,14 @@ static void assert_json(const char *text, const char *expected)
 static void texts_are_read_strictly(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"", " ", "{", "[1,]", "{\"a\":1,}", "01", "1.", "+1", ".5", "1e", "nul", "'a'", "\"a", "\"\t\"", "\"\\x\"",
-                                      "\"\\u12\"", "1 2", "{a:1}", "{\"a\" 1}", "[1 2]", "-", "NaN", "\"\\u00g0\""};
+    static const char *const bad[] = {"",    " ",     "{",         "[1,]",  "{\"a\":1,}", "01",     "1.",         "+1",
+                                      ".5",  "1e",    "nul",       "'a'",   "\"a",        "\"\t\"", "\"\\x\"",    "\"\\u12\"",
+                                      "1 2", "{a:1}", "{\"a\" 1}", "[1 2]", "-",          "NaN",    "\"\\u00g0\""};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_json(bad[i], NULL);
     }
-    assert_json(" { \"b\" : [ 1 , null , true ] , \"a\" : \"\\u00e9\\ud83d\\ude00\\n\" } ", "{\"a\":\"\xC3\xA9\xF0\x9F\x98\x80\\n\",\"b\":[1,null,true]}");
+    assert_json(" { \"b\" : [ 1 , null , true ] , \"a\" : \"\\u00e9\\ud83d\\ude00\\n\" } ",
+                "{\"a\":\"\xC3\xA9\xF0\x9F\x98\x80\\n\",\"b\":[1,null,true]}");
     assert_json("{\"a\":1,\"a\":2}", "{\"a\":2}");
     assert_json("\"\\ud800\"", "\"\xEF\xBF\xBD\"");
 }
@@ -61,9 +63,9 @@ static void texts_are_read_strictly(void **state)
 static void numbers_print_as_big_decimals(void **state)
 {
     (void)state;
-    static const char *const cases[][2] = {{"1.50", "1.50"},   {"1e3", "1E+3"},     {"1.0E20", "1.0E+20"},   {"0.000001", "0.000001"},
-                                           {"1e-7", "1E-7"},   {"-0.0", "0.0"},    {"123e-2", "1.23"},      {"12.5e1", "125"},
-                                           {"0e-18", "0E-18"}, {"100", "100"},      {"0.00", "0.00"},        {"1.5e-7", "1.5E-7"},
+    static const char *const cases[][2] = {{"1.50", "1.50"},   {"1e3", "1E+3"},       {"1.0E20", "1.0E+20"}, {"0.000001", "0.000001"},
+                                           {"1e-7", "1E-7"},   {"-0.0", "0.0"},       {"123e-2", "1.23"},    {"12.5e1", "125"},
+                                           {"0e-18", "0E-18"}, {"100", "100"},        {"0.00", "0.00"},      {"1.5e-7", "1.5E-7"},
                                            {"-12", "-12"},     {"1.25e-8", "1.25E-8"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_json(cases[i][0], cases[i][1]);
@@ -101,10 +103,10 @@ static void assert_call(const char *name, const struct expression *const *args, 
     assert_string_equal(out.bytes == NULL ? "" : out.bytes, expected);
     text_builder_close(&out);
 }
-#define CALL(name, expected, ...)                                                                                   \
-    do {                                                                                                            \
-        const struct expression *const args_[] = {__VA_ARGS__};                                                     \
-        assert_call(name, args_, (uint32_t)(sizeof args_ / sizeof args_[0]), expected);                             \
+#define CALL(name, expected, ...)                                                                                                          \
+    do {                                                                                                                                   \
+        const struct expression *const args_[] = {__VA_ARGS__};                                                                            \
+        assert_call(name, args_, (uint32_t)(sizeof args_ / sizeof args_[0]), expected);                                                    \
     } while (0)
 #define NOTHING expression_null(arena, &type_null)
 
@@ -135,7 +137,8 @@ static void objects_are_sorted_and_nest(void **state)
     (void)state;
     const struct expression *inner, *pair[] = {text("k"), text("v")};
     assert_int_equal(function_call_named(arena, &evaluation, "JSON_OBJECT", pair, 2, &inner, &err), STATUS_OK);
-    CALL("JSON_OBJECT", "{\"a\":{\"k\":\"v\"},\"b\":2}", text("b"), expression_int32(arena, 1), text("a"), inner, text("b"), expression_int32(arena, 2));
+    CALL("JSON_OBJECT", "{\"a\":{\"k\":\"v\"},\"b\":2}", text("b"), expression_int32(arena, 1), text("a"), inner, text("b"),
+         expression_int32(arena, 2));
     CALL("JSON_OBJECT", "{}", text("a"), NOTHING, text("ON_NULL"), text("ABSENT"), NOTHING);
     CALL("JSON_ARRAY", "[1]", expression_int32(arena, 1), NOTHING);
     CALL("JSON_ARRAY", "[1,null]", expression_int32(arena, 1), NOTHING, text("ON_NULL"), text("NULL"), NOTHING);

@@ -32,7 +32,6 @@ static int teardown(void **state)
     return 0;
 }
 
-
 static const struct expression *typed(const char *value, const struct type *type)
 {
     return expression_cast(arena, expression_string(arena, text_from(value)), type, false);
@@ -52,10 +51,10 @@ static void assert_call(const char *name, const struct expression *const *args, 
     assert_string_equal(out.bytes, expected);
     text_builder_close(&out);
 }
-#define CALL(name, expected, ...)                                                                                   \
-    do {                                                                                                            \
-        const struct expression *const args_[] = {__VA_ARGS__};                                                     \
-        assert_call(name, args_, (uint32_t)(sizeof args_ / sizeof args_[0]), expected);                             \
+#define CALL(name, expected, ...)                                                                                                          \
+    do {                                                                                                                                   \
+        const struct expression *const args_[] = {__VA_ARGS__};                                                                            \
+        assert_call(name, args_, (uint32_t)(sizeof args_ / sizeof args_[0]), expected);                                                    \
     } while (0)
 
 static void doubles_round_by_their_shortest_text(void **state)
@@ -66,9 +65,10 @@ static void doubles_round_by_their_shortest_text(void **state)
         int32_t digits;
         const char *rounded, *truncated;
     } cases[] = {
-        {"1.005", 2, "1.01", "1.0"},    {"-2.75", 0, "-3.0", "-2.0"},      {"5", -1, "10.0", "0.0"},   {"4.9", -1, "0.0", "0.0"},
-        {"999.96", 1, "1000.0", "999.9"}, {"-0.0", 0, "0.0", "0.0"},       {"0.001", 2, "0.0", "0.0"}, {"1e300", 5, "1.0E300", "1.0E300"},
-        {"4.9E-324", 1, "0.0", "0.0"},  {"-0.4", 0, "0.0", "0.0"},         {"9.5", 0, "10.0", "9.0"},  {"123456789.125", 2, "1.2345678913E8", "1.2345678912E8"},
+        {"1.005", 2, "1.01", "1.0"}, {"-2.75", 0, "-3.0", "-2.0"},       {"5", -1, "10.0", "0.0"},
+        {"4.9", -1, "0.0", "0.0"},   {"999.96", 1, "1000.0", "999.9"},   {"-0.0", 0, "0.0", "0.0"},
+        {"0.001", 2, "0.0", "0.0"},  {"1e300", 5, "1.0E300", "1.0E300"}, {"4.9E-324", 1, "0.0", "0.0"},
+        {"-0.4", 0, "0.0", "0.0"},   {"9.5", 0, "10.0", "9.0"},          {"123456789.125", 2, "1.2345678913E8", "1.2345678912E8"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         CALL("ROUND", cases[i].rounded, typed(cases[i].value, &type_double), expression_int32(arena, cases[i].digits));

@@ -20,11 +20,11 @@ static struct batch batch;
 static struct error err;
 static uint64_t seed;
 
-#define OK(call)                                                          \
-    do {                                                                  \
-        if ((call) != STATUS_OK) {                                        \
-            fail_msg("seed %llu: %s", (unsigned long long)seed, err.text); \
-        }                                                                 \
+#define OK(call)                                                                                                                           \
+    do {                                                                                                                                   \
+        if ((call) != STATUS_OK) {                                                                                                         \
+            fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);                                                                 \
+        }                                                                                                                                  \
     } while (0)
 
 static uint32_t draw(uint32_t below)

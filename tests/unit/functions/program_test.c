@@ -18,11 +18,11 @@ struct fixture {
 };
 static struct fixture fix;
 
-#define OK(call)                                              \
-    do {                                                      \
-        if ((call) != STATUS_OK) {                            \
-            fail_msg("%s", fix.err.text);                     \
-        }                                                     \
+#define OK(call)                                                                                                                           \
+    do {                                                                                                                                   \
+        if ((call) != STATUS_OK) {                                                                                                         \
+            fail_msg("%s", fix.err.text);                                                                                                  \
+        }                                                                                                                                  \
     } while (0)
 
 static void fill(uint32_t rows)

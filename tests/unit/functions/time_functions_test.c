@@ -66,10 +66,10 @@ static void assert_call(const char *name, const struct expression *const *args, 
     assert_string_equal(out.bytes == NULL ? "" : out.bytes, expected);
     text_builder_close(&out);
 }
-#define CALL(name, expected, ...)                                                                                   \
-    do {                                                                                                            \
-        const struct expression *const args_[] = {__VA_ARGS__};                                                     \
-        assert_call(name, args_, (uint32_t)(sizeof args_ / sizeof args_[0]), expected);                             \
+#define CALL(name, expected, ...)                                                                                                          \
+    do {                                                                                                                                   \
+        const struct expression *const args_[] = {__VA_ARGS__};                                                                            \
+        assert_call(name, args_, (uint32_t)(sizeof args_ / sizeof args_[0]), expected);                                                    \
     } while (0)
 
 static void fields_before_1970_are_those_of_the_written_value(void **state)

@@ -124,46 +124,43 @@ static void a_condition_on_both_tables_of_a_list_becomes_the_join_and_the_rest_g
 {
     (void)state;
     struct relation *join = relation_join(arena, JOIN_INNER, table("l", "ab"), table("r", "cd"), NULL);
-    const struct expression *condition = expression_and(arena, call("=", column(0), column(2)), call(">", column(3), expression_int32(arena, 5)));
+    const struct expression *condition =
+        expression_and(arena, call("=", column(0), column(2)), call(">", column(3), expression_int32(arena, 5)));
     const struct expression *all[] = {column(1), column(3)};
-    check(project(relation_filter(arena, join, condition), 2, all),
-          "PROJECT x0 = b, x1 = d\n"
-          "  JOIN INNER on (a = c)\n"
-          "    SCAN l (a, b)\n"
-          "    FILTER (d > 5)\n"
-          "      SCAN r (c, d)\n");
+    check(project(relation_filter(arena, join, condition), 2, all), "PROJECT x0 = b, x1 = d\n"
+                                                                    "  JOIN INNER on (a = c)\n"
+                                                                    "    SCAN l (a, b)\n"
+                                                                    "    FILTER (d > 5)\n"
+                                                                    "      SCAN r (c, d)\n");
 }
 
 static void a_left_join_whose_padded_rows_are_rejected_becomes_an_inner_one(void **state)
 {
     (void)state;
     struct relation *join = relation_join(arena, JOIN_LEFT, table("l", "ab"), table("r", "cd"), call("=", column(0), column(2)));
-    check(relation_filter(arena, join, call(">", column(3), expression_int32(arena, 5))),
-          "JOIN INNER on (a = c)\n"
-          "  SCAN l (a, b)\n"
-          "  FILTER (d > 5)\n"
-          "    SCAN r (c, d)\n");
+    check(relation_filter(arena, join, call(">", column(3), expression_int32(arena, 5))), "JOIN INNER on (a = c)\n"
+                                                                                          "  SCAN l (a, b)\n"
+                                                                                          "  FILTER (d > 5)\n"
+                                                                                          "    SCAN r (c, d)\n");
 }
 
 static void is_null_on_the_padded_side_stays_above_the_join(void **state)
 {
     (void)state;
     struct relation *join = relation_join(arena, JOIN_LEFT, table("l", "ab"), table("r", "cd"), call("=", column(0), column(2)));
-    check(relation_filter(arena, join, call("IS NULL", column(2), NULL)),
-          "FILTER c IS NULL\n"
-          "  JOIN LEFT on (a = c)\n"
-          "    SCAN l (a, b)\n"
-          "    SCAN r (c, d)\n");
+    check(relation_filter(arena, join, call("IS NULL", column(2), NULL)), "FILTER c IS NULL\n"
+                                                                          "  JOIN LEFT on (a = c)\n"
+                                                                          "    SCAN l (a, b)\n"
+                                                                          "    SCAN r (c, d)\n");
 }
 
 static void a_correlated_exists_becomes_a_semi_join(void **state)
 {
     (void)state;
     struct relation *inner = relation_filter(arena, table("r", "cd"), call("=", column(0), outer(1, 0)));
-    check(relation_filter(arena, table("l", "ab"), subquery(SUBQUERY_EXISTS, inner, NULL)),
-          "JOIN SEMI on (c = a)\n"
-          "  SCAN l (a, b)\n"
-          "  SCAN r (c)\n");
+    check(relation_filter(arena, table("l", "ab"), subquery(SUBQUERY_EXISTS, inner, NULL)), "JOIN SEMI on (c = a)\n"
+                                                                                            "  SCAN l (a, b)\n"
+                                                                                            "  SCAN r (c)\n");
 }
 
 static void not_in_becomes_a_null_aware_anti_join(void **state)
@@ -171,10 +168,9 @@ static void not_in_becomes_a_null_aware_anti_join(void **state)
     (void)state;
     const struct expression *one[] = {column(0)};
     const struct expression *in = subquery(SUBQUERY_IN, project(table("r", "cd"), 1, one), column(0));
-    check(relation_filter(arena, table("l", "ab"), call("NOT", in, NULL)),
-          "JOIN ANTI null-aware on (a = c)\n"
-          "  SCAN l (a, b)\n"
-          "  SCAN r (c)\n");
+    check(relation_filter(arena, table("l", "ab"), call("NOT", in, NULL)), "JOIN ANTI null-aware on (a = c)\n"
+                                                                           "  SCAN l (a, b)\n"
+                                                                           "  SCAN r (c)\n");
 }
 
 static void a_correlated_count_is_zero_where_there_is_no_row(void **state)
@@ -182,13 +178,12 @@ static void a_correlated_count_is_zero_where_there_is_no_row(void **state)
     (void)state;
     struct relation *inner = relation_filter(arena, table("r", "cd"), call("=", column(0), outer(1, 0)));
     const struct expression *all[] = {column(1), subquery(SUBQUERY_SCALAR, count_rows(inner), NULL)};
-    check(project(table("l", "ab"), 2, all),
-          "PROJECT x0 = b, x1 = COALESCE(COUNT, 0)\n"
-          "  JOIN LEFT on (key = a)\n"
-          "    SCAN l (a, b)\n"
-          "    PROJECT COUNT = COUNT, key = key\n"
-          "      AGGREGATE by (c) calls COUNT()\n"
-          "        SCAN r (c)\n");
+    check(project(table("l", "ab"), 2, all), "PROJECT x0 = b, x1 = COALESCE(COUNT, 0)\n"
+                                             "  JOIN LEFT on (key = a)\n"
+                                             "    SCAN l (a, b)\n"
+                                             "    PROJECT COUNT = COUNT, key = key\n"
+                                             "      AGGREGATE by (c) calls COUNT()\n"
+                                             "        SCAN r (c)\n");
 }
 
 static void a_correlated_count_by_another_comparison_is_computed_per_distinct_value(void **state)
@@ -196,22 +191,21 @@ static void a_correlated_count_by_another_comparison_is_computed_per_distinct_va
     (void)state;
     struct relation *inner = relation_filter(arena, table("r", "cd"), call("<", column(0), outer(1, 0)));
     const struct expression *all[] = {column(1), subquery(SUBQUERY_SCALAR, count_rows(inner), NULL)};
-    check(project(table("l", "ab"), 2, all),
-          "PROJECT x0 = b, x1 = COUNT\n"
-          "  JOIN LEFT on (a IS NOT DISTINCT FROM a)\n"
-          "    SCAN l (a, b)\n"
-          "    PROJECT a = a, COUNT = COALESCE(COUNT, 0)\n"
-          "      JOIN LEFT on (a IS NOT DISTINCT FROM a)\n"
-          "        AGGREGATE by (a)\n"
-          "          PROJECT a = a\n"
-          "            SCAN l (a, b)\n"
-          "        AGGREGATE by (a) calls COUNT()\n"
-          "          PROJECT a = a\n"
-          "            JOIN INNER on (c < a)\n"
-          "              AGGREGATE by (a)\n"
-          "                PROJECT a = a\n"
-          "                  SCAN l (a, b)\n"
-          "              SCAN r (c)\n");
+    check(project(table("l", "ab"), 2, all), "PROJECT x0 = b, x1 = COUNT\n"
+                                             "  JOIN LEFT on (a IS NOT DISTINCT FROM a)\n"
+                                             "    SCAN l (a, b)\n"
+                                             "    PROJECT a = a, COUNT = COALESCE(COUNT, 0)\n"
+                                             "      JOIN LEFT on (a IS NOT DISTINCT FROM a)\n"
+                                             "        AGGREGATE by (a)\n"
+                                             "          PROJECT a = a\n"
+                                             "            SCAN l (a, b)\n"
+                                             "        AGGREGATE by (a) calls COUNT()\n"
+                                             "          PROJECT a = a\n"
+                                             "            JOIN INNER on (c < a)\n"
+                                             "              AGGREGATE by (a)\n"
+                                             "                PROJECT a = a\n"
+                                             "                  SCAN l (a, b)\n"
+                                             "              SCAN r (c)\n");
 }
 
 static void a_table_that_is_read_twice_is_one_relation_with_the_columns_of_both(void **state)
@@ -220,13 +214,12 @@ static void a_table_that_is_read_twice_is_one_relation_with_the_columns_of_both(
     struct relation *left = table("t", "abc"), *right = relation_copy(arena, left);
     struct relation *join = relation_join(arena, JOIN_INNER, left, right, call("=", column(0), column(4)));
     const struct expression *all[] = {column(0), column(5)};
-    check(project(join, 2, all),
-          "PROJECT x0 = a, x1 = c\n"
-          "  JOIN INNER on (a = b)\n"
-          "    PROJECT a = a\n"
-          "      SCAN t (a, b, c)\n"
-          "    PROJECT b = b, c = c\n"
-          "      SCAN t (a, b, c)\n");
+    check(project(join, 2, all), "PROJECT x0 = a, x1 = c\n"
+                                 "  JOIN INNER on (a = b)\n"
+                                 "    PROJECT a = a\n"
+                                 "      SCAN t (a, b, c)\n"
+                                 "    PROJECT b = b, c = c\n"
+                                 "      SCAN t (a, b, c)\n");
 }
 
 int main(void)

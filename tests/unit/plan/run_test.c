@@ -60,7 +60,7 @@ static struct relation *rows_of(uint32_t columns, const int32_t *values, uint32_
     relation->values.row_count = count;
     return relation;
 }
-#define ROWS(columns, ...) \
+#define ROWS(columns, ...)                                                                                                                 \
     rows_of((columns), (const int32_t[]){__VA_ARGS__}, sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t) / (columns))
 
 static const struct expression *column(uint32_t index)
@@ -109,7 +109,7 @@ static struct relation *project(struct relation *input, uint32_t count, const st
     }
     return relation_project(arena, input, count, list, columns);
 }
-#define PROJECT(input, ...) \
+#define PROJECT(input, ...)                                                                                                                \
     project((input), sizeof((const struct expression *[]){__VA_ARGS__}) / sizeof(void *), (const struct expression *[]){__VA_ARGS__})
 
 static struct relation *filter(struct relation *input, const struct expression *condition)
@@ -327,7 +327,8 @@ static void a_subquery_may_read_two_levels_out(void **state)
 {
     (void)state;
     struct relation *deep = filter(people(), expression_and(arena, call("=", column(1), outer(2, 0)), call(">", column(2), outer(1, 2))));
-    struct relation *middle = filter(people(), expression_and(arena, call("=", column(1), outer(1, 0)), subquery(SUBQUERY_EXISTS, deep, NULL)));
+    struct relation *middle =
+        filter(people(), expression_and(arena, call("=", column(1), outer(1, 0)), subquery(SUBQUERY_EXISTS, deep, NULL)));
     check(PROJECT(filter(departments(), subquery(SUBQUERY_EXISTS, middle, NULL)), column(0)), "10");
 }
 
@@ -353,8 +354,14 @@ static void ranks_become_a_top_n(void **state)
     *order = (struct sort_key){2, true, false};
     *partition = 1;
     *calls = (struct over_call){.name = "ROW_NUMBER", .type = &type_bigint_not_null};
-    over->over = (struct over_relation){.partition = partition, .partition_count = 1, .order = order, .order_count = 1,
-                                        .preceding = FRAME_UNBOUNDED, .default_frame = true, .calls = calls, .call_count = 1};
+    over->over = (struct over_relation){.partition = partition,
+                                        .partition_count = 1,
+                                        .order = order,
+                                        .order_count = 1,
+                                        .preceding = FRAME_UNBOUNDED,
+                                        .default_frame = true,
+                                        .calls = calls,
+                                        .call_count = 1};
     const struct expression *rank = expression_column(arena, 3, &type_bigint_not_null);
     check(PROJECT(filter(over, call("<=", rank, expression_int64(arena, 1))), column(0), column(1)), "2,10 3,20 4,NULL");
     check(PROJECT(filter(over, call("=", rank, expression_int64(arena, 2))), column(0), rank), "1,2 5,2");

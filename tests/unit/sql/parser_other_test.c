@@ -64,8 +64,8 @@ static void every_statement_is_read_whole_and_keeps_its_name(void **state)
         {"CREATE CONNECTION", "CREATE TEMPORARY CONNECTION c WITH ('k' = 'v')"},
         {"CREATE FUNCTION", "CREATE TEMPORARY FUNCTION f AS 'x.Y' LANGUAGE SCALA USING JAR 'a.jar', JAR 'b.jar'"},
         {"CREATE MODEL", "CREATE MODEL m INPUT (a STRING) OUTPUT (b DOUBLE) WITH ('provider' = 'p')"},
-        {"CREATE MATERIALIZED TABLE",
-         "CREATE OR ALTER MATERIALIZED TABLE m PARTITIONED BY (a) WITH ('k' = 'v') FRESHNESS = INTERVAL '30' SECOND REFRESH_MODE = FULL AS SELECT 1 AS a"},
+        {"CREATE MATERIALIZED TABLE", "CREATE OR ALTER MATERIALIZED TABLE m PARTITIONED BY (a) WITH ('k' = 'v') FRESHNESS = INTERVAL '30' "
+                                      "SECOND REFRESH_MODE = FULL AS SELECT 1 AS a"},
         {"UPDATE", "UPDATE t SET a = a + 1, b = DEFAULT WHERE c = 3"},
         {"DELETE", "DELETE FROM t WHERE a IN (SELECT b FROM u)"},
         {"TRUNCATE TABLE", "TRUNCATE TABLE t"},
@@ -154,8 +154,14 @@ static void what_does_not_fit_is_reported_where_it_stands(void **state)
         const char *sql;
         uint32_t column;
     } cases[] = {
-        {"ALTER TABLE t FROB x", 15}, {"ALTER TABLE t SET (a = 'b')", 20}, {"UPDATE t WHERE a", 10}, {"DELETE t", 8},
-        {"COMPILE PLAN 'x' FOR SELECT 1", 22}, {"CALL 1", 6}, {"ALTER VIEW v ADD a INT", 14}, {"CREATE CATALOG c WITH ()  x", 27},
+        {"ALTER TABLE t FROB x", 15},
+        {"ALTER TABLE t SET (a = 'b')", 20},
+        {"UPDATE t WHERE a", 10},
+        {"DELETE t", 8},
+        {"COMPILE PLAN 'x' FOR SELECT 1", 22},
+        {"CALL 1", 6},
+        {"ALTER VIEW v ADD a INT", 14},
+        {"CREATE CATALOG c WITH ()  x", 27},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {

@@ -132,9 +132,9 @@ static void nesting_past_the_limit_is_refused(void **state)
 static void a_table_keeps_columns_key_watermark_and_options(void **state)
 {
     (void)state;
-    const struct ast_statement *s = statement(
-        "CREATE TABLE t (a INT NOT NULL, b AS a + 1, c STRING METADATA FROM 'k' VIRTUAL, ts TIMESTAMP(3),"
-        " WATERMARK FOR ts AS ts - INTERVAL '5' SECOND, PRIMARY KEY (a) NOT ENFORCED) WITH ('connector' = 'x')");
+    const struct ast_statement *s =
+        statement("CREATE TABLE t (a INT NOT NULL, b AS a + 1, c STRING METADATA FROM 'k' VIRTUAL, ts TIMESTAMP(3),"
+                  " WATERMARK FOR ts AS ts - INTERVAL '5' SECOND, PRIMARY KEY (a) NOT ENFORCED) WITH ('connector' = 'x')");
     assert_int_equal(s->kind, AST_STATEMENT_CREATE_TABLE);
     assert_int_equal(s->create_table.column_count, 4);
     assert_false(s->create_table.columns[0].type->nullable);
@@ -188,7 +188,8 @@ static void statements_are_told_apart(void **state)
 static void any_bytes_give_a_tree_or_an_error(void **state)
 {
     (void)state;
-    static const char sql[] = "SELECT a.b[1], CASE x WHEN 1 THEN 'q' END, /*+ h('k'='v') */ `w` FROM (VALUES (1)) AS t(a) WHERE x IN (SELECT 1)";
+    static const char sql[] =
+        "SELECT a.b[1], CASE x WHEN 1 THEN 'q' END, /*+ h('k'='v') */ `w` FROM (VALUES (1)) AS t(a) WHERE x IN (SELECT 1)";
     char bytes[sizeof sql];
     for (size_t cut = 0; cut < sizeof sql; cut++) {
         for (int byte = 0; byte < 256; byte += 17) {

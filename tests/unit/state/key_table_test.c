@@ -122,7 +122,8 @@ static void compare_with_model(const struct type *const *types, uint32_t key_cou
 static void key_table_agrees_with_a_model_for_every_shape_of_key(void **state)
 {
     (void)state;
-    static const struct type *const kinds[] = {&type_bigint, &type_int, &type_string, &type_double, &type_smallint, &type_float, &type_timestamp3};
+    static const struct type *const kinds[] = {&type_bigint,   &type_int,   &type_string,    &type_double,
+                                               &type_smallint, &type_float, &type_timestamp3};
     for (uint32_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         for (int nulls = 0; nulls < 2; nulls++) {
             compare_with_model((const struct type *const[]){kinds[i]}, 1, false, nulls != 0);

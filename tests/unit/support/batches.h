@@ -40,14 +40,30 @@ static inline void fill_column(struct budget *budget, const struct type *type, c
         }
         int64_t value = values[i] == NULL_VALUE ? 0 : values[i];
         switch (vector->physical) {
-        case PHYSICAL_BOOL: vector_bool(vector)[i] = value != 0; break;
-        case PHYSICAL_INT8: vector_int8(vector)[i] = (int8_t)value; break;
-        case PHYSICAL_INT16: vector_int16(vector)[i] = (int16_t)value; break;
-        case PHYSICAL_INT32: vector_int32(vector)[i] = (int32_t)value; break;
-        case PHYSICAL_INT64: vector_int64(vector)[i] = value; break;
-        case PHYSICAL_INT128: vector_int128(vector)[i] = value; break;
-        case PHYSICAL_FLOAT: vector_float(vector)[i] = (float)value; break;
-        case PHYSICAL_DOUBLE: vector_double(vector)[i] = (double)value; break;
+        case PHYSICAL_BOOL:
+            vector_bool(vector)[i] = value != 0;
+            break;
+        case PHYSICAL_INT8:
+            vector_int8(vector)[i] = (int8_t)value;
+            break;
+        case PHYSICAL_INT16:
+            vector_int16(vector)[i] = (int16_t)value;
+            break;
+        case PHYSICAL_INT32:
+            vector_int32(vector)[i] = (int32_t)value;
+            break;
+        case PHYSICAL_INT64:
+            vector_int64(vector)[i] = value;
+            break;
+        case PHYSICAL_INT128:
+            vector_int128(vector)[i] = value;
+            break;
+        case PHYSICAL_FLOAT:
+            vector_float(vector)[i] = (float)value;
+            break;
+        case PHYSICAL_DOUBLE:
+            vector_double(vector)[i] = (double)value;
+            break;
         case PHYSICAL_STRING: {
             char text[64];
             int length = snprintf(text, sizeof text, "s%lld%s", (long long)value, value % 3 == 0 ? " a longer text of its own" : "");
@@ -59,7 +75,8 @@ static inline void fill_column(struct budget *budget, const struct type *type, c
             }
             break;
         }
-        default: break;
+        default:
+            break;
         }
     }
 }
