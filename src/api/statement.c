@@ -136,12 +136,22 @@ static enum status create_view_run(struct statement *self, const struct ast_stat
     return statement_done(self, "View created.", err);
 }
 
-/* CREATE TABLE ... AS SELECT: the table, then INSERT INTO it. */
+/* CREATE TABLE ... AS SELECT: the table, then INSERT INTO it, by the names of the query's columns: the table may have more of them, and
+ * another order. */
 static enum status create_table_as(struct statement *self, const struct ast_create_table *ast, struct error *err)
 {
+    struct arena *arena = self->context.bind.arena;
+    struct relation *query;
+    struct ast_name *columns;
+    TRY(bind_query(&self->context.bind, ast->as_query, &query, err));
+    TRY_ALLOC(columns, arena_alloc(arena, (query->schema.count + 1) * sizeof *columns), err);
+    for (uint32_t i = 0; i < query->schema.count; i++) {
+        columns[i] = (struct ast_name){
+            .at = ast->as_query->at, .count = 1, .parts = &query->schema.columns[i].name, .part_positions = &ast->as_query->at};
+    }
     struct ast_statement insert = {
         .kind = AST_STATEMENT_INSERT,
-        .insert = {.table = ast->name, .query = ast->as_query},
+        .insert = {.table = ast->name, .query = ast->as_query, .columns = columns, .column_count = query->schema.count},
     };
     return insert_run(self, &insert, err);
 }

@@ -1,4 +1,4 @@
-/* CREATE TABLE and CREATE VIEW as catalog entries.
+/* CREATE TABLE as a catalog entry; views are in binder_view.c.
  *
  * An entry lives in an arena of its own: expressions and queries are parsed again from their text into it, since the statement's tree dies
  * with the statement.
@@ -336,32 +336,92 @@ static enum status define_watermark(struct definition *self, struct error *err)
 
 /* ---- AS SELECT ---- */
 
+static const struct ast_column_def *find_written(const struct definition *self, const char *name)
+{
+    for (uint32_t i = 0; i < self->ast->column_count; i++) {
+        if (strcmp(self->ast->columns[i].name, name) == 0) {
+            return &self->ast->columns[i];
+        }
+    }
+    return NULL;
+}
+
+/* A column of the query, with the type that was written for it, if any. */
+static enum status define_query_column(struct definition *self, const struct column *source, struct error *err)
+{
+    const struct ast_column_def *written = find_written(self, source->name);
+    const struct position *at = written != NULL ? &written->at : &self->ast->as_query->at;
+    struct table_column column = {.kind = AST_COLUMN_PHYSICAL};
+    if (written != NULL && written->kind != AST_COLUMN_PHYSICAL) {
+        return bind_refuse(at, ERROR_INVALID_DEFINITION, err, "column '%s' of the query cannot be computed or metadata too", source->name);
+    }
+    TRY(copy_text(self->arena, source->name, &column.name, err));
+    if (written != NULL && written->type != NULL) {
+        TRY(copy_text(self->arena, written->comment, &column.comment, err));
+        TRY(bind_type(self->arena, written->type, &column.type, err));
+    } else if (source->type->kind == TYPE_NULL) {
+        return bind_refuse(at, ERROR_INVALID_DEFINITION, err, "column '%s' is NULL and has no type: CAST it", source->name);
+    } else {
+        TRY_ALLOC(column.type, type_copy(self->arena, source->type), err);
+    }
+    return add_column(self, &column, at, err);
+}
+
+static const struct column *find_in_query(const struct relation *query, const char *name)
+{
+    for (uint32_t i = 0; i < query->schema.count; i++) {
+        if (strcmp(query->schema.columns[i].name, name) == 0) {
+            return &query->schema.columns[i];
+        }
+    }
+    return NULL;
+}
+
+/* CREATE TABLE t (b, a) AS SELECT a, b: names alone say the order, and name all columns. */
+static enum status define_in_written_order(struct definition *self, const struct relation *query, struct error *err)
+{
+    const struct ast_create_table *ast = self->ast;
+    if (ast->column_count != query->schema.count) {
+        return bind_refuse(&ast->columns[0].at, ERROR_INVALID_DEFINITION, err, "%u columns are named without a type, the query has %u",
+                           ast->column_count, query->schema.count);
+    }
+    for (uint32_t i = 0; i < ast->column_count; i++) {
+        const struct column *source = find_in_query(query, ast->columns[i].name);
+        if (source == NULL) {
+            return bind_refuse(&ast->columns[i].at, ERROR_INVALID_DEFINITION, err, "the query has no column '%s'", ast->columns[i].name);
+        }
+        TRY(define_query_column(self, source, err));
+    }
+    return STATUS_OK;
+}
+
+/* As in Flink: columns that only the definition has come first; those of the query keep its order. */
 static enum status define_from_query(struct definition *self, struct error *err)
 {
-    struct relation *relation;
-    if (self->ast->column_count > 0) {
-        return bind_refuse(&self->ast->columns[0].at, ERROR_NOT_SUPPORTED, err,
-                           "columns together with AS SELECT are not supported: give the columns in the query");
+    struct relation *query;
+    bool typed = self->ast->column_count == 0;
+    TRY(bind_whole_query(self->binder, NULL, self->ast->as_query, &query, err));
+    for (uint32_t i = 0; i < self->ast->column_count; i++) {
+        typed = typed || self->ast->columns[i].type != NULL || self->ast->columns[i].kind != AST_COLUMN_PHYSICAL;
     }
-    TRY(bind_whole_query(self->binder, NULL, self->ast->as_query, &relation, err));
-    for (uint32_t i = 0; i < relation->schema.count; i++) {
-        const struct column *source = &relation->schema.columns[i];
-        struct table_column column = {.kind = AST_COLUMN_PHYSICAL};
-        if (source->type->kind == TYPE_NULL) {
-            return bind_refuse(&self->ast->as_query->at, ERROR_INVALID_DEFINITION, err, "column '%s' is NULL and has no type: CAST it",
-                               source->name);
+    if (!typed) {
+        return define_in_written_order(self, query, err);
+    }
+    for (uint32_t i = 0; i < self->ast->column_count; i++) {
+        if (find_in_query(query, self->ast->columns[i].name) == NULL) {
+            TRY(define_plain_column(self, &self->ast->columns[i], err));
         }
-        TRY(copy_text(self->arena, source->name, &column.name, err));
-        TRY_ALLOC(column.type, type_copy(self->arena, source->type), err);
-        TRY(add_column(self, &column, &self->ast->as_query->at, err));
+    }
+    for (uint32_t i = 0; i < query->schema.count; i++) {
+        TRY(define_query_column(self, &query->schema.columns[i], err));
     }
     return STATUS_OK;
 }
 
 /* ---- the whole ---- */
 
-static enum status table_open(struct budget *budget, const struct ast_name *name, bool temporary, const char *comment,
-                              struct catalog_table **table, struct error *err)
+enum status bind_table_open(struct budget *budget, const struct ast_name *name, bool temporary, const char *comment,
+                            struct catalog_table **table, struct error *err)
 {
     struct arena *arena;
     TRY_ALLOC(arena, arena_create(budget, "table"), err);
@@ -372,7 +432,14 @@ static enum status table_open(struct budget *budget, const struct ast_name *name
     }
     **table = (struct catalog_table){.arena = arena, .references = 1, .temporary = temporary, .watermark_column = -1};
     enum status status = copy_text(arena, name->parts[name->count - 1], &(*table)->name, err);
-    return status == STATUS_OK ? copy_text(arena, comment, &(*table)->comment, err) : status;
+    if (status == STATUS_OK) {
+        status = copy_text(arena, comment, &(*table)->comment, err);
+    }
+    if (status != STATUS_OK) {
+        arena_destroy(arena);
+        *table = NULL;
+    }
+    return status;
 }
 
 static enum status define_table(struct definition *self, struct error *err)
@@ -408,50 +475,9 @@ enum status bind_create_table(const struct bind_context *context, struct budget 
 {
     struct binder binder;
     TRY(bind_binder(context, &binder));
-    TRY(table_open(budget, &ast->name, ast->temporary, ast->comment, table, err));
+    TRY(bind_table_open(budget, &ast->name, ast->temporary, ast->comment, table, err));
     struct definition self = {.binder = &binder, .arena = (*table)->arena, .ast = ast, .table = *table};
     enum status status = define_table(&self, err);
-    if (status != STATUS_OK) {
-        catalog_table_unref(*table);
-        *table = NULL;
-    }
-    return status;
-}
-
-/* ---- views ---- */
-
-static enum status define_view(struct binder *binder, const struct ast_create_view *ast, struct catalog_table *table, struct error *err)
-{
-    struct relation *relation;
-    struct table_column *columns;
-    char *text;
-    TRY(bind_whole_query(binder, NULL, ast->query, &relation, err));
-    if (ast->column_count > 0 && ast->column_count != relation->schema.count) {
-        return bind_refuse(&ast->name.at, ERROR_INVALID_DEFINITION, err, "the view names %u columns, its query has %u", ast->column_count,
-                           relation->schema.count);
-    }
-    TRY_ALLOC(columns, arena_alloc(table->arena, (relation->schema.count + 1) * sizeof *columns), err);
-    for (uint32_t i = 0; i < relation->schema.count; i++) {
-        const char *name = ast->column_count > 0 ? ast->columns[i] : relation->schema.columns[i].name;
-        columns[i].kind = AST_COLUMN_PHYSICAL;
-        TRY(copy_text(table->arena, name, &columns[i].name, err));
-        TRY_ALLOC(columns[i].type, type_copy(table->arena, relation->schema.columns[i].type), err);
-    }
-    TRY_ALLOC(text, text_to_arena(table->arena, ast->query_sql), err);
-    table->columns = columns;
-    table->column_count = relation->schema.count;
-    TRY(sql_parse_query(table->arena, (struct text){text, ast->query_sql.length}, &table->query, err));
-    return unparse_query_text(table->arena, table->query, &table->query_sql, err);
-}
-
-enum status bind_create_view(const struct bind_context *context, struct budget *budget, const struct ast_create_view *ast,
-                             struct catalog_table **table, struct error *err)
-{
-    struct binder binder;
-    TRY(bind_binder(context, &binder));
-    TRY(table_open(budget, &ast->name, ast->temporary, ast->comment, table, err));
-    (*table)->is_view = true;
-    enum status status = define_view(&binder, ast, *table, err);
     if (status != STATUS_OK) {
         catalog_table_unref(*table);
         *table = NULL;

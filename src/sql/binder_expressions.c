@@ -99,7 +99,7 @@ static enum status bind_cast_call(struct binder *binder, struct scope *scope, co
     } else if (cast_find_rule(value->type, type) == CAST_NEVER) {
         return bind_refuse(&ast->at, ERROR_TYPE_MISMATCH, err, "a value of type %s cannot be cast to %s",
                            bind_type_text(binder, value->type), bind_type_text(binder, type));
-    } else if (type_equal(value->type, type)) {
+    } else if (type_equal(value->type, type) && !type_is_timestamp(type)) { /* a CAST of a time attribute takes that away */
         *expression = value;
     } else {
         TRY_ALLOC(*expression, expression_make(binder->arena, EXPRESSION_CAST, type, &value, 1), err);

@@ -240,5 +240,8 @@ enum status bind_scan(struct binder *binder, const struct catalog_table *table, 
 
 /* ---- definitions ---- */
 enum status bind_binder(const struct bind_context *context, struct binder *binder);
+/* An entry of the catalog in an arena of its own, with its name and comment. */
+enum status bind_table_open(struct budget *budget, const struct ast_name *name, bool temporary, const char *comment,
+                            struct catalog_table **table, struct error *err);
 
 #endif

@@ -304,6 +304,9 @@ static enum status bind_right(struct binder *binder, struct scope *outer, const 
     if (!ast->right->lateral) {
         return bind_from(binder, outer, ast->right, right, err);
     }
+    if (ast->join != AST_JOIN_CROSS && ast->join != AST_JOIN_INNER && ast->join != AST_JOIN_LEFT) {
+        return bind_refuse(&ast->right->at, ERROR_INVALID_QUERY, err, "LATERAL can only be joined by CROSS, INNER or LEFT JOIN");
+    }
     struct scope *scope;
     TRY_ALLOC(scope, arena_alloc(binder->arena, sizeof *scope), err);
     *scope = (struct scope){.outer = outer, .columns = left->columns, .count = left->count, .clause = "LATERAL"};
@@ -345,6 +348,7 @@ enum status bind_join(struct binder *binder, struct scope *outer, const struct a
     TRY(bind_on(binder, outer, ast, &left, &right, &list, &condition, err));
     TRY(make_join(binder, join_kinds[ast->join], left.relation, right.relation, &from->relation, err));
     from->relation->join.condition = condition;
+    from->relation->join.lateral = ast->right->lateral;
     from->relation->line = ast->at.line;
     from->relation->column = ast->at.column;
     if (ast->right->kind == AST_TABLE_NAME && ast->right->system_time != NULL) {

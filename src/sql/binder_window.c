@@ -73,8 +73,8 @@ static enum status take_arguments(struct window_call *call, const struct ast_exp
             return bind_refuse(&argument->at, ERROR_WRONG_ARGUMENTS, err, "%s has too many arguments", call->function->name);
         }
     }
-    if (call->data == NULL || call->data->kind != AST_TABLE_ARG) {
-        return bind_refuse(&ast->at, ERROR_WRONG_ARGUMENTS, err, "the first argument of %s is TABLE name", call->function->name);
+    if (call->data == NULL || (call->data->kind != AST_TABLE_ARG && call->data->kind != AST_SUBQUERY)) {
+        return bind_refuse(&ast->at, ERROR_WRONG_ARGUMENTS, err, "the first argument of %s is TABLE name or (query)", call->function->name);
     }
     if (call->time == NULL || call->time->kind != AST_DESCRIPTOR || call->time->arg_count != 1) {
         return bind_refuse(&ast->at, ERROR_WRONG_ARGUMENTS, err, "the second argument of %s is DESCRIPTOR(column)", call->function->name);
@@ -189,6 +189,20 @@ static enum status make_window(struct binder *binder, struct relation *input, co
     return STATUS_OK;
 }
 
+/* Those of Flink that this version does not run are refused by name. */
+static enum status refuse_table_function(const struct ast_table *ast, struct error *err)
+{
+    static const char *const flink[] = {"TO_CHANGELOG", "FROM_CHANGELOG", "ML_PREDICT", "ML_EVALUATE", "ML_FORECAST", "VECTOR_SEARCH"};
+    const char *name = ast->call->function != NULL ? ast->call->function : "?";
+    for (size_t i = 0; i < ARRAY_LENGTH(flink); i++) {
+        if (strcmp(name, flink[i]) == 0) {
+            return bind_refuse(&ast->at, ERROR_NOT_SUPPORTED, err, "the table function %s is not supported", name);
+        }
+    }
+    return bind_refuse(&ast->at, ERROR_UNKNOWN_FUNCTION, err,
+                       "there is no table function '%s'; there are TUMBLE, HOP, CUMULATE, SESSION and UNNEST", name);
+}
+
 enum status bind_window_function(struct binder *binder, struct scope *outer, const struct ast_table *ast, struct relation **relation,
                                  struct error *err)
 {
@@ -197,9 +211,7 @@ enum status bind_window_function(struct binder *binder, struct scope *outer, con
     struct relation *input;
     struct scope scope;
     if (call.function == NULL) {
-        return bind_refuse(&ast->at, ERROR_UNKNOWN_FUNCTION, err,
-                           "there is no table function '%s'; there are TUMBLE, HOP, CUMULATE, SESSION and UNNEST",
-                           ast->call->function != NULL ? ast->call->function : "?");
+        return refuse_table_function(ast, err);
     }
     window.kind = call.function->kind;
     TRY(take_arguments(&call, ast->call, err));
