@@ -264,6 +264,17 @@ bool legacy_auxiliary_is(const struct ast_expression *ast)
     return ast->kind == AST_CALL && ast->function != NULL && find_auxiliary(ast->function) >= 0;
 }
 
+/* What stands after the time: the size, or with three arguments (HOP) slide and size. */
+static enum status legacy_intervals(struct binder *binder, struct scope *scope, const struct ast_expression *ast,
+                                    struct window_spec *window, struct error *err)
+{
+    bool hop = ast->arg_count == 3;
+    if (hop) {
+        TRY(bind_constant_interval(binder, scope, ast->args[1], "the slide", &window->slide_us, err));
+    }
+    return bind_constant_interval(binder, scope, ast->args[hop ? 2 : 1], "the size", &window->size_us, err);
+}
+
 enum status bind_legacy_window(struct binder *binder, struct aggregation *self, const struct ast_expression *ast, struct error *err)
 {
     const struct expression *time;
@@ -290,10 +301,7 @@ enum status bind_legacy_window(struct binder *binder, struct aggregation *self, 
     }
     window->kind = hop ? WINDOW_HOP : strcmp(ast->function, "TUMBLE") == 0 ? WINDOW_TUMBLE : WINDOW_SESSION;
     window->processing_time = attribute == TIME_PROCTIME;
-    if (hop) {
-        TRY(bind_constant_interval(binder, self->scope, ast->args[1], "the slide", &window->slide_us, err));
-    }
-    TRY(bind_constant_interval(binder, self->scope, ast->args[hop ? 2 : 1], "the size", &window->size_us, err));
+    TRY(legacy_intervals(binder, self->scope, ast, window, err));
     if (window->size_us <= 0 || (hop && window->slide_us <= 0)) {
         return bind_refuse(&ast->at, ERROR_INVALID_WINDOW, err, "the intervals of %s must be above zero", ast->function);
     }
@@ -302,11 +310,23 @@ enum status bind_legacy_window(struct binder *binder, struct aggregation *self, 
     return STATUS_OK;
 }
 
-static bool same_window(const struct ast_expression *window, const struct ast_expression *auxiliary)
+/* By its values, not by its text: INTERVAL '60' SECOND is INTERVAL '1' MINUTE. */
+static enum status same_window(struct binder *binder, struct scope *scope, const struct ast_expression *auxiliary, bool *same,
+                               struct error *err)
 {
-    size_t length = strlen(window->function);
-    return strncmp(auxiliary->function, window->function, length) == 0 && auxiliary->function[length] == '_' &&
-           auxiliary->arg_count == window->arg_count;
+    const struct aggregation *self = scope->aggregation;
+    const struct expression *time;
+    struct window_spec window = {0};
+    size_t length = strlen(self->window_call->function);
+    *same = strncmp(auxiliary->function, self->window_call->function, length) == 0 && auxiliary->function[length] == '_' &&
+            auxiliary->arg_count == self->window_call->arg_count;
+    if (!*same) {
+        return STATUS_OK;
+    }
+    TRY(bind_scalar(binder, scope, auxiliary->args[0], &time, err));
+    TRY(legacy_intervals(binder, scope, auxiliary, &window, err));
+    *same = expression_equal(time, self->window_time) && window.size_us == self->window.size_us && window.slide_us == self->window.slide_us;
+    return STATUS_OK;
 }
 
 enum status bind_legacy_auxiliary(struct binder *binder, struct scope *scope, const struct ast_expression *ast,
@@ -314,7 +334,11 @@ enum status bind_legacy_auxiliary(struct binder *binder, struct scope *scope, co
 {
     struct aggregation *self = scope->aggregation;
     enum window_column which = auxiliaries[find_auxiliary(ast->function)].column;
-    if (self == NULL || self->window_call == NULL || !same_window(self->window_call, ast)) {
+    bool same = false;
+    if (self != NULL && self->window_call != NULL) {
+        TRY(same_window(binder, scope, ast, &same, err));
+    }
+    if (!same) {
         return bind_refuse(&ast->at, ERROR_INVALID_WINDOW, err, "%s needs the same window in GROUP BY", ast->function);
     }
     uint32_t index = 0;

@@ -147,6 +147,16 @@ static void window_functions_read_a_query_too(void **state)
                   "id INT NOT NULL, window_end TIMESTAMP(3) NOT NULL");
 }
 
+static void functions_of_a_group_window_need_the_same_window(void **state)
+{
+    (void)state;
+    assert_schema("SELECT TUMBLE_START(ts, INTERVAL '60' SECOND) AS w FROM t GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE)",
+                  "w TIMESTAMP(3) NOT NULL");
+    assert_refused("SELECT TUMBLE_START(ts, INTERVAL '7' SECOND) FROM t GROUP BY TUMBLE(ts, INTERVAL '5' SECOND)", ERROR_INVALID_WINDOW, 1,
+                   8, "TUMBLE_START");
+    assert_refused("SELECT TUMBLE_START(ts, INTERVAL '5' SECOND) FROM t", ERROR_INVALID_WINDOW, 1, 8, "TUMBLE_START");
+}
+
 static const struct relation *find_join(const struct relation *relation)
 {
     while (relation->kind != RELATION_JOIN && relation->input_count > 0) {
@@ -204,10 +214,15 @@ static void a_relation_prints_one_line_each(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_have_the_types_of_flink),         cmocka_unit_test(outer_joins_make_the_other_side_nullable),
-        cmocka_unit_test(time_attributes_follow_plain_columns),    cmocka_unit_test(window_functions_read_a_query_too),
-        cmocka_unit_test(a_lateral_subquery_makes_a_lateral_join), cmocka_unit_test(a_view_or_a_cte_read_twice_is_one_relation),
-        cmocka_unit_test(refusals_say_where_and_what_was_meant),   cmocka_unit_test(a_relation_prints_one_line_each),
+        cmocka_unit_test(columns_have_the_types_of_flink),
+        cmocka_unit_test(outer_joins_make_the_other_side_nullable),
+        cmocka_unit_test(time_attributes_follow_plain_columns),
+        cmocka_unit_test(window_functions_read_a_query_too),
+        cmocka_unit_test(functions_of_a_group_window_need_the_same_window),
+        cmocka_unit_test(a_lateral_subquery_makes_a_lateral_join),
+        cmocka_unit_test(a_view_or_a_cte_read_twice_is_one_relation),
+        cmocka_unit_test(refusals_say_where_and_what_was_meant),
+        cmocka_unit_test(a_relation_prints_one_line_each),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
