@@ -41,6 +41,12 @@ int session_fail(spate_session *session, enum status status)
     return session->public_error.error_class;
 }
 
+void session_follow_settings(spate_session *session)
+{
+    uint64_t bytes = session->settings.values.process_memory.bytes;
+    session->budget.limit_bytes = bytes == 0 ? budget_default_limit() : bytes;
+}
+
 static enum status session_apply(spate_session *session, const char *setting, struct error *err)
 {
     const char *equals = strchr(setting, '=');
@@ -64,6 +70,7 @@ static enum status session_init(spate_session *session, const char *const *setti
     for (; settings != NULL && *settings != NULL; settings++) {
         TRY(session_apply(session, *settings, err));
     }
+    session_follow_settings(session);
     return STATUS_OK;
 }
 

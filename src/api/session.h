@@ -50,6 +50,8 @@ struct spate_result {
     struct text_builder text; /* cells given by spate_result_next_text */
 };
 
+/* The budget follows taskmanager.memory.process.size; call after settings have changed. */
+void session_follow_settings(spate_session *session);
 /* Sets the session's error and gives its public class. */
 int session_fail(spate_session *session, enum status status);
 enum status result_create(spate_session *session, int kind, spate_result **result, struct error *err);

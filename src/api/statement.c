@@ -241,12 +241,14 @@ static enum status set_run(struct statement *self, const struct ast_statement *s
     }
     const char *message;
     TRY(settings_set(&self->session->settings, statement->setting.key, statement->setting.value, &message, err));
+    session_follow_settings(self->session);
     return statement_done(self, message == NULL ? "OK" : message, err);
 }
 
 static enum status reset_run(struct statement *self, const struct ast_statement *statement, struct error *err)
 {
     TRY(settings_reset(&self->session->settings, statement->setting.key, err));
+    session_follow_settings(self->session);
     return statement_done(self, "OK", err);
 }
 
