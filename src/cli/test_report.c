@@ -31,24 +31,34 @@ void file_report_add(struct file_report *report, uint32_t record, uint32_t mode,
     }
 }
 
+static void describe_end(int status, char *text, size_t size)
+{
+    if (WIFSIGNALED(status)) {
+        snprintf(text, size, "%s: the process was ended by signal %d (%s)", WTERMSIG(status) == SIGALRM ? "HANG" : "CRASH",
+                 WTERMSIG(status), strsignal(WTERMSIG(status)));
+    } else {
+        snprintf(text, size, "the test process ended with code %d", WEXITSTATUS(status));
+    }
+}
+
 void file_report_end_mode(struct file_report *report, uint32_t mode, int status)
 {
     char text[160];
-    bool first = true;
+    bool told = false;
+    uint32_t last = UINT32_MAX;
+    describe_end(status, text, sizeof text);
     for (uint32_t i = 0; i < report->file->count; i++) {
-        if (!test_record_counts(&report->file->records[i]) || (report->records[i].verdicts >> mode & 1) != 0) {
+        if (!test_record_counts(&report->file->records[i])) {
             continue;
         }
-        if (!first) {
-            snprintf(text, sizeof text, "not reached");
-        } else if (WIFSIGNALED(status)) {
-            snprintf(text, sizeof text, "%s: the process was ended by signal %d (%s)", WTERMSIG(status) == SIGALRM ? "HANG" : "CRASH",
-                     WTERMSIG(status), strsignal(WTERMSIG(status)));
-        } else {
-            snprintf(text, sizeof text, "the test process ended with code %d", WEXITSTATUS(status));
+        last = i;
+        if ((report->records[i].verdicts >> mode & 1) == 0) {
+            file_report_add(report, i, mode, false, strdup(told ? "not reached" : text));
+            told = true;
         }
-        first = false;
-        file_report_add(report, i, mode, false, strdup(text));
+    }
+    if (!told && status != 0 && last != UINT32_MAX) { /* after the last record: closing the session, or a sanitizer at exit */
+        file_report_add(report, last, mode, false, strdup(text));
     }
 }
 

@@ -20,7 +20,8 @@ struct file_report {
 };
 void file_report_open(struct file_report *report, const struct test_file *file);
 void file_report_add(struct file_report *report, uint32_t record, uint32_t mode, bool passed, char *text); /* takes the text */
-/* After a mode's process has ended: what it did not reach has failed; `status` as wait gives it. */
+/* After a mode's process has ended: what it did not reach has failed, and the last record if it reached all and still did not end
+ * well; `status` as wait gives it. */
 void file_report_end_mode(struct file_report *report, uint32_t mode, int status);
 void file_report_close(struct file_report *report);
 
