@@ -38,6 +38,7 @@ struct join {
     bool emits_pairs; /* not SEMI, ANTI */
     bool defers;      /* unmatched rows are shown only when they expire */
     bool expires;     /* rows stay until join_expire, also with weight zero */
+    bool lookup;      /* left rows only pass by (join_lookup) */
     bool changes;     /* an input may retract: failing conditions are held back */
     uint8_t *matched; /* lookup: by row of the chunk, set to 1 for each pair; NULL: not asked for */
     uint32_t left_columns, right_columns, output_columns;

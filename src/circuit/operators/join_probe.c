@@ -125,6 +125,31 @@ static void join_set_types(const struct join *self, struct batch *output)
     }
 }
 
+static void gather_int64(const int64_t *from, const uint16_t *rows, uint32_t count, int64_t *to)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        to[i] = from[rows[i]];
+    }
+}
+
+/* Rows that only pass by (lookup) keep what travels with them: lateness and source order. */
+static enum status lookup_carry(struct join *self, const struct batch *chunk, const uint16_t *rows, struct batch *output, struct error *err)
+{
+    int64_t *values;
+    if (chunk->watermarks != NULL) {
+        TRY(batch_need_watermarks(node_budget(&self->node), output, output->count, &values, err));
+        gather_int64(chunk->watermarks, rows, output->count, values);
+    }
+    if (chunk->ordered) {
+        TRY(batch_need_ordinals(node_budget(&self->node), output, output->count, &values, err));
+        for (uint32_t i = 0; i < output->count; i++) {
+            values[i] = batch_ordinal(chunk, rows[i]);
+        }
+        output->ordered = true;
+    }
+    return STATUS_OK;
+}
+
 static enum status pairs_fill_output(struct join *self, uint32_t which, const struct batch *chunk, struct batch *output, struct error *err)
 {
     struct join_pairs *pairs = &self->pairs;
@@ -135,6 +160,9 @@ static enum status pairs_fill_output(struct join *self, uint32_t which, const st
                        self->state.sides[side].kept_count, target, err));
     }
     join_set_types(self, output);
+    if (self->lookup) {
+        TRY(lookup_carry(self, chunk, pairs->rows, output, err));
+    }
     return pairs->weighted ? batch_set_weights(node_budget(&self->node), output, pairs->weights, err) : STATUS_OK;
 }
 
@@ -228,9 +256,10 @@ enum status join_emit_unkeyed(struct join *self, uint32_t which, const struct ba
     if (batch->weights != NULL) {
         int64_t *weights;
         TRY_GOTO(done, status, batch_need_weights(node_budget(&self->node), &output, count, &weights, err));
-        for (uint32_t i = 0; i < count; i++) {
-            weights[i] = batch->weights[self->unkeyed[i]];
-        }
+        gather_int64(batch->weights, self->unkeyed, count, weights);
+    }
+    if (self->lookup) {
+        TRY_GOTO(done, status, lookup_carry(self, batch, self->unkeyed, &output, err));
     }
     status = node_emit(&self->node, &output, err);
 done:

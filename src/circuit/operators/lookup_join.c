@@ -83,6 +83,7 @@ enum status lookup_join_create(struct circuit *circuit, const struct lookup_join
     struct lookup_join *self;
     struct node *inputs[2] = {left, right};
     TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
+    self->join.lookup = true;
     TRY(circuit_add(circuit, &self->join.node, &lookup_join_type, "LookupJoin", inputs, 2, err));
     TRY(join_open(&self->join, circuit, &spec->join, false, err));
     *node = &self->join.node;
