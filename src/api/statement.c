@@ -159,11 +159,11 @@ static enum status create_table_as(struct statement *self, const struct ast_crea
 static enum status create_table_run(struct statement *self, const struct ast_statement *statement, struct error *err)
 {
     const struct ast_create_table *ast = &statement->create_table;
-    bool existed = catalog_find(self->session->catalog, &ast->name) != NULL;
+    bool kept = ast->if_not_exists && catalog_find(self->session->catalog, &ast->name) != NULL;
     struct catalog_table *table;
     TRY(bind_create_table(&self->context.bind, &self->session->budget, ast, &table, err));
     TRY(add_to_catalog(self, table, ast->if_not_exists, ast->or_replace, err));
-    if (ast->as_query != NULL && !existed) {
+    if (ast->as_query != NULL && !kept) {
         enum status status = create_table_as(self, ast, err);
         if (status != STATUS_OK) {
             struct error ignored;
