@@ -72,6 +72,8 @@ enum spate_result_kind {
 SPATE_API int spate_result_kind(const spate_result *result);
 SPATE_API const char *spate_result_message(const spate_result *result); /* may be "" */
 SPATE_API bool spate_result_is_bounded(const spate_result *result);     /* it ends by itself */
+/* The next statement should wait for this one's end: unless 'table.dml-sync' says otherwise, an INSERT is awaited if it is bounded. */
+SPATE_API bool spate_result_is_awaited(const spate_result *result);
 SPATE_API bool spate_result_is_insert_only(const spate_result *result); /* all kinds are inserts */
 SPATE_API bool spate_result_is_ordered(const spate_result *result);     /* ORDER BY: the order of rows counts */
 SPATE_API int spate_result_schema(spate_result *result, struct ArrowSchema *schema);

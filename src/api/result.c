@@ -70,6 +70,11 @@ bool spate_result_is_bounded(const spate_result *result)
     return result->plan == NULL || plan_is_bounded(result->plan);
 }
 
+bool spate_result_is_awaited(const spate_result *result)
+{
+    return result->kind != SPATE_RESULT_INSERT || result->awaited;
+}
+
 bool spate_result_is_insert_only(const spate_result *result)
 {
     return result->kind != SPATE_RESULT_QUERY || plan_is_insert_only(result->plan);

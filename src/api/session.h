@@ -2,8 +2,8 @@
  *
  * For         the files of api/ only. The promises are in include/spate/spate.h.
  * Lifetime    A session owns its catalog, settings and results; a result owns its arena, plan, job and queue. Closing the session closes
- * what is still open. Threads     One at a time; spate_cancel may come from any thread: it touches `cancelled` and the running job, under
- * `mutex`.
+ *             what is still open.
+ * Threads     One at a time; spate_cancel may come from any thread: it touches `cancelled` and the running job, under `mutex`.
  */
 #ifndef SPATE_API_SESSION_H
 #define SPATE_API_SESSION_H
@@ -45,6 +45,7 @@ struct spate_result {
     struct plan *plan;
     struct job *job;
     enum job_state state;
+    bool awaited; /* INSERT: the next statement waits for its end */
     uint64_t rows_out;
     struct buffer *kinds;     /* of the batch given last */
     struct text_builder text; /* cells given by spate_result_next_text */

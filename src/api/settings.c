@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-static const char *const runtime_modes[] = {"STREAMING", "BATCH", NULL};
 static const char *const enabled_disabled[] = {"disabled", "enabled", NULL};
 static const char *const overflow_modes[] = {"error", "wrap", NULL};
 static const char *const not_null_modes[] = {"ERROR", "DROP", NULL};
@@ -33,10 +32,6 @@ static const char *check_chunk_rows(const void *value)
 }
 
 const struct option_def session_options[] = {
-    {.name = "execution.runtime-mode",
-     OPTION_CHOICE(struct session_settings, runtime_mode, runtime_modes),
-     .initial = "STREAMING",
-     .summary = "BATCH gives only the final rows of a query; results are the same in both modes."},
     {.name = "parallelism.default",
      OPTION_INT64(struct session_settings, parallelism),
      .initial = "1",
@@ -56,7 +51,6 @@ const struct option_def session_options[] = {
      .initial = "128",
      .check = check_max_parallelism,
      .summary = "Key groups: the most workers that state can be spread over."},
-    {.name = "pipeline.name", OPTION_TEXT(struct session_settings, job_name), .summary = "The name of the jobs that follow."},
     {.name = "pipeline.source.ring",
      OPTION_BYTES(struct session_settings, ring),
      .initial = "4 mb",
@@ -101,10 +95,12 @@ const struct option_def session_options[] = {
 };
 const uint32_t session_option_count = ARRAY_LENGTH(session_options);
 
-/* Keys that ask for what Spate does anyway. */
+/* Keys that ask for what Spate does anyway, or for nothing that shows. */
 static const struct {
     const char *key, *summary;
 } advisory[] = {
+    {"execution.runtime-mode", "the final rows of a query are the same in STREAMING and BATCH"},
+    {"pipeline.name", "statements run in this session, where no one looks them up by name"},
     {"table.exec.mini-batch.allow-latency", "a tick is the batch, see pipeline.tick.target"},
     {"table.exec.mini-batch.enabled", "rows are always processed in batches, one per tick"},
     {"table.exec.mini-batch.size", "a tick is the batch, see pipeline.tick.rows"},
@@ -240,4 +236,10 @@ struct plan_settings settings_plan(const struct settings *settings)
         .legacy_cast = values->legacy_cast == 1,
         .not_null_drop = values->not_null == 1,
     };
+}
+
+bool settings_waits(const struct settings *settings, bool bounded)
+{
+    enum { SYNC_AUTO, SYNC_TRUE, SYNC_FALSE };
+    return settings->values.dml_sync == SYNC_AUTO ? bounded : settings->values.dml_sync == SYNC_TRUE;
 }

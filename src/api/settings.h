@@ -1,9 +1,10 @@
 /* api/settings.h: the settings of a session: SET, the configuration, the reference of options.
  *
  * For         one table of keys, with Flink's names where Flink has them.
- * Shape       Values are kept as texts (what SET prints) and parsed into struct session_settings.
- *             Advisory keys tune what Spate does anyway (mini-batches, two-phase aggregation): they are accepted so that Flink scripts run,
- * and SET says that they change nothing. Errors      UNKNOWN_OPTION with a near key, INVALID_OPTION with the reason.
+ * Shape       Values are kept as texts (what SET prints) and parsed into struct session_settings. Advisory keys tune what Spate does
+ *             anyway (mini-batches, two-phase aggregation): they are accepted so that Flink scripts run, and SET says that they change
+ *             nothing.
+ * Errors      UNKNOWN_OPTION with a near key, INVALID_OPTION with the reason.
  */
 #ifndef SPATE_API_SETTINGS_H
 #define SPATE_API_SETTINGS_H
@@ -17,8 +18,8 @@ struct session_settings {
     int64_t tick_rows, chunk_rows;
     struct duration tick_target, watermark_interval, idle_timeout;
     struct byte_size ring, process_memory;
-    const char *time_zone, *job_name;
-    int32_t runtime_mode, legacy_cast, sum_overflow, not_null, dml_sync;
+    const char *time_zone;
+    int32_t legacy_cast, sum_overflow, not_null, dml_sync;
 };
 extern const struct option_def session_options[];
 extern const uint32_t session_option_count;
@@ -38,6 +39,8 @@ void settings_each(const struct settings *settings, void (*each)(void *context, 
 enum status settings_evaluation(const struct settings *settings, struct arena *arena, struct evaluation *evaluation, struct error *err);
 struct plan_settings settings_plan(const struct settings *settings);
 /* The key, the default and the meaning of advisory key i; false past the last. */
+/* table.dml-sync: is an INSERT waited for before the next statement? */
+bool settings_waits(const struct settings *settings, bool bounded);
 bool settings_advisory(uint32_t i, const char **key, const char **summary);
 
 #endif

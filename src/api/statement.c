@@ -101,6 +101,7 @@ static enum status inserts_run(struct statement *self, const struct ast_statemen
         return statement_give_plan(self, true, err);
     }
     self->result->kind = SPATE_RESULT_INSERT;
+    self->result->awaited = settings_waits(&self->session->settings, plan_is_bounded(self->result->plan));
     return self->mode == STATEMENT_EXECUTE ? statement_start_job(self, err) : STATUS_OK;
 }
 

@@ -132,7 +132,7 @@ static int run_text(struct run *run, spate_result *result)
 
 static int run_insert(struct run *run, spate_result **result)
 {
-    if (spate_result_is_bounded(*result) || run->background_count == BACKGROUND_MAX) {
+    if (spate_result_is_awaited(*result) || run->background_count == BACKGROUND_MAX) {
         return run_to_end(run, *result, NULL);
     }
     run->background[run->background_count++] = *result;

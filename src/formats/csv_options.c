@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct option_def csv_options[CSV_OPTION_COUNT] = {
+const struct option_def csv_options[] = {
     {.name = "field-delimiter",
      OPTION_TEXT(struct csv_settings, field_delimiter),
      .initial = ",",

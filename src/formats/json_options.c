@@ -3,7 +3,7 @@
 static const char *const timestamp_forms[] = {"SQL", "ISO-8601", NULL};
 static const char *const map_null_keys[] = {"FAIL", "DROP", "LITERAL", NULL};
 
-const struct option_def json_options[JSON_OPTION_COUNT] = {
+const struct option_def json_options[] = {
     {.name = "fail-on-missing-field",
      OPTION_BOOL(struct json_settings, fail_on_missing_field),
      .initial = "false",

@@ -14,19 +14,13 @@ struct filesystem_settings {
     const char *path, *format, *default_partition_name, *path_pattern;
     struct duration monitor_interval;
     bool partition_by_file;
-    const char *report_statistics;
     /* sink */
     struct byte_size rolling_size;
-    struct duration rollover_interval, inactivity_interval, check_interval, commit_delay;
+    struct duration rollover_interval, inactivity_interval, check_interval;
     int32_t commit_trigger;
-    const char *commit_policy, *commit_success_name, *commit_zone;
-    bool shuffle_by_partition;
-    int64_t parallelism;
-    /* how a partition's time is read from its values: only the trigger 'partition-time' needs it */
-    const char *extractor_kind, *extractor_pattern, *extractor_formatter;
+    const char *commit_policy, *commit_success_name;
 };
-enum { COMMIT_TRIGGER_PROCESS_TIME, COMMIT_TRIGGER_PARTITION_TIME };
-enum { FILESYSTEM_OPTION_COUNT = 21 };
+enum { FILESYSTEM_OPTION_COUNT = 13 };
 extern const struct option_def filesystem_options[FILESYSTEM_OPTION_COUNT];
 
 /* The path without "file:" and with no slash at its end. */

@@ -2,9 +2,9 @@
 
 #include "connectors/filesystem/filesystem.h"
 
-static const char *const commit_triggers[] = {"process-time", "partition-time", NULL};
+static const char *const commit_triggers[] = {"process-time", NULL};
 
-const struct option_def filesystem_options[FILESYSTEM_OPTION_COUNT] = {
+const struct option_def filesystem_options[] = {
     {.name = "path", OPTION_TEXT(struct filesystem_settings, path), .flags = OPTION_REQUIRED, .summary = "A file, or a folder of files."},
     {.name = "format", OPTION_TEXT(struct filesystem_settings, format), .flags = OPTION_REQUIRED, .summary = "The format of the files."},
     {.name = "partition.default-name",
@@ -21,10 +21,6 @@ const struct option_def filesystem_options[FILESYSTEM_OPTION_COUNT] = {
     {.name = "source.path.regex-pattern",
      OPTION_TEXT(struct filesystem_settings, path_pattern),
      .summary = "Only files whose whole path matches this regular expression."},
-    {.name = "source.report-statistics",
-     OPTION_TEXT(struct filesystem_settings, report_statistics),
-     .initial = "all",
-     .summary = "Accepted for Flink's sake."},
     {.name = "sink.rolling-policy.file-size",
      OPTION_BYTES(struct filesystem_settings, rolling_size),
      .initial = "128 mb",
@@ -44,11 +40,7 @@ const struct option_def filesystem_options[FILESYSTEM_OPTION_COUNT] = {
     {.name = "sink.partition-commit.trigger",
      OPTION_CHOICE(struct filesystem_settings, commit_trigger, commit_triggers),
      .initial = "process-time",
-     .summary = "What ends a partition: the clock, or the watermark."},
-    {.name = "sink.partition-commit.delay",
-     OPTION_DURATION(struct filesystem_settings, commit_delay),
-     .initial = "0 s",
-     .summary = "How long after its time a partition is committed."},
+     .summary = "When a partition is committed: as its files are shown."},
     {.name = "sink.partition-commit.policy.kind",
      OPTION_TEXT(struct filesystem_settings, commit_policy),
      .summary = "'success-file': an empty file is put into a partition when it is committed."},
@@ -56,29 +48,6 @@ const struct option_def filesystem_options[FILESYSTEM_OPTION_COUNT] = {
      OPTION_TEXT(struct filesystem_settings, commit_success_name),
      .initial = "_SUCCESS",
      .summary = "The name of that file."},
-    {.name = "sink.partition-commit.watermark-time-zone",
-     OPTION_TEXT(struct filesystem_settings, commit_zone),
-     .initial = "UTC",
-     .summary = "The zone of partition times."},
-    {.name = "sink.shuffle-by-partition.enable",
-     OPTION_BOOL(struct filesystem_settings, shuffle_by_partition),
-     .initial = "false",
-     .summary = "Accepted for Flink's sake."},
-    {.name = "sink.parallelism",
-     OPTION_INT64(struct filesystem_settings, parallelism),
-     .initial = "1",
-     .check = option_check_positive,
-     .summary = "Accepted for Flink's sake; the sink runs where the job does."},
-    {.name = "partition.time-extractor.kind",
-     OPTION_TEXT(struct filesystem_settings, extractor_kind),
-     .initial = "default",
-     .summary = "How a partition's time is found; only 'default'."},
-    {.name = "partition.time-extractor.timestamp-pattern",
-     OPTION_TEXT(struct filesystem_settings, extractor_pattern),
-     .summary = "A partition's time, made of its values: '$day $hour:00:00'."},
-    {.name = "partition.time-extractor.timestamp-formatter",
-     OPTION_TEXT(struct filesystem_settings, extractor_formatter),
-     .summary = "The pattern of that time; only the default."},
 };
 
 enum status filesystem_local_path(const char *path, struct arena *arena, const char **local, struct error *err)
