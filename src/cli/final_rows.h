@@ -2,8 +2,8 @@
  *
  * For         tables on a terminal, bounded queries in a pipe, `spate test`.
  * Shape       A multiset of rows in the order in which they came; a deletion takes the latest equal row away. A row is kept as one blob:
- * per cell its length (UINT32_MAX: NULL) and bytes. Errors      `failed` when memory is gone, `unmatched` when a row was deleted that is
- * not there (a fault of ours).
+ *             per cell its length (UINT32_MAX: NULL) and bytes.
+ * Errors      `failed` when memory is gone, `unmatched` when a row was deleted that is not there (a fault of ours).
  */
 #ifndef SPATE_CLI_FINAL_ROWS_H
 #define SPATE_CLI_FINAL_ROWS_H

@@ -2,9 +2,9 @@
  *
  * For         the result of a SELECT or SHOW.
  * Rules       Rows of a query that only inserts are printed as they come. A query whose rows change prints its final rows at its end when
- * it is bounded; else its changes as they come, with a column `op` first (always so in the forms changelog and tableau). A terminal gets
- * `table`, a pipe `tsv`. `table` waits for all rows of a bounded query, to know their widths. Ownership   output_close ends what
- * output_open began.
+ *             it is bounded; else its changes as they come, with a column `op` first (always so in the forms changelog and tableau). A
+ *             terminal gets `table`, a pipe `tsv`. `table` waits for all rows of a bounded query, to know their widths.
+ * Ownership   output_close ends what output_open began.
  */
 #ifndef SPATE_CLI_OUTPUT_H
 #define SPATE_CLI_OUTPUT_H

@@ -1,7 +1,7 @@
 /* cli/progress.h: what a running statement tells on stderr.
  *
  * For         people who wait: after 5 seconds without a row, one line that says why; on a terminal, bounded input shows its share read,
- * rows a second and the time left.
+ *             rows a second and the time left.
  */
 #ifndef SPATE_CLI_PROGRESS_H
 #define SPATE_CLI_PROGRESS_H

@@ -1,8 +1,8 @@
 /* cli/run.h: `spate run`, -c, -f, check and explain: scripts, statement by statement.
  *
  * For         executing scripts. An INSERT whose sources are all bounded runs to its end before what follows; an unbounded one goes on
- * beside it, and the run ends when all have ended. The first error ends it. Errors      Printed with place and caret; the value is the
- * process's exit code (ux: 0, 1, 2, 3, 4, 130).
+ *             beside it, and the run ends when all have ended. The first error ends it.
+ * Errors      Printed with place and caret; the value is the process's exit code (ux: 0, 1, 2, 3, 4, 130).
  */
 #ifndef SPATE_CLI_RUN_H
 #define SPATE_CLI_RUN_H

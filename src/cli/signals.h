@@ -1,7 +1,8 @@
 /* cli/signals.h: SIGINT and SIGTERM, answered by a thread.
  *
  * For         `run`: INT cancels the running statement (exit 130), TERM finishes the tick, commits and exits 0; a second one of either
- * stops at once (128 + signal). Threads     A thread waits for signals, because spate_cancel takes a lock. Everything else reads flags.
+ *             stops at once (128 + signal).
+ * Threads     A thread waits for signals, because spate_cancel takes a lock. Everything else reads flags.
  */
 #ifndef SPATE_CLI_SIGNALS_H
 #define SPATE_CLI_SIGNALS_H

@@ -2,7 +2,8 @@
  *
  * For         SUM, AVG, VAR_*, STDDEV_* of FLOAT and DOUBLE.
  * Shape       A sum as an unevaluated pair high + low (about 106 bits). Infinities and NaNs are counted beside it, so that they can be
- * withdrawn. Invariants  What was added and withdrawn leaves the sum as if it had never been there, as far as 106 bits reach.
+ *             withdrawn.
+ * Invariants  What was added and withdrawn leaves the sum as if it had never been there, as far as 106 bits reach.
  */
 #ifndef SPATE_FUNCTIONS_EXACT_SUM_H
 #define SPATE_FUNCTIONS_EXACT_SUM_H

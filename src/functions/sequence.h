@@ -2,7 +2,7 @@
  *
  * For         FIRST_VALUE, LAST_VALUE, LISTAGG, ARRAY_AGG, JSON_ARRAYAGG over input that changes or has no order.
  * Shape       Values by (ordinal, value) where rows have an order, else by value alone. A withdrawal takes the earliest equal value: for
- * that, ordered and changing input has a second multiset by value.
+ *             that, ordered and changing input has a second multiset by value.
  */
 #ifndef SPATE_FUNCTIONS_SEQUENCE_H
 #define SPATE_FUNCTIONS_SEQUENCE_H

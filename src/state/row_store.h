@@ -1,10 +1,12 @@
 /* state/row_store.h: whole rows kept for later: join sides, Top-N, OVER, sessions.
  *
  * For         operators that keep rows and fetch them whole.
- * Shape       A row is encoded into bytes (NULL bits, fixed-width values, then variable parts) in pages; a handle (uint64_t) names it until
- * it is freed. Equal rows have equal bytes when the values are equal (-0.0 stored as 0.0, NaN as one pattern), so row equality is memcmp;
- * the hash of all columns is kept in the header. Ownership   The store owns the bytes. Handles are plain numbers. Errors      NO_MEMORY
- * when the budget is spent; nothing is stored then. Threads     One task.
+ * Shape       A row is encoded into bytes (NULL bits, fixed-width values, then variable parts) in pages; a handle (uint64_t) names it
+ *             until it is freed. Equal rows have equal bytes when the values are equal (-0.0 stored as 0.0, NaN as one pattern), so row
+ *             equality is memcmp; the hash of all columns is kept in the header.
+ * Ownership   The store owns the bytes. Handles are plain numbers.
+ * Errors      NO_MEMORY when the budget is spent; nothing is stored then.
+ * Threads     One task.
  */
 #ifndef SPATE_STATE_ROW_STORE_H
 #define SPATE_STATE_ROW_STORE_H

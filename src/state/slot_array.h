@@ -2,8 +2,9 @@
  *
  * For         the columns of keyed tables: keys, hashes, values.
  * Shape       64-byte aligned; new bytes are zero. From a megabyte on the memory is mapped (growth moves pages, not bytes) and asks for
- * huge pages. Ownership   The caller keeps pointer and size; slot_array_free with the same size. Errors      NULL: the budget is spent; the
- * old array is as before.
+ *             huge pages.
+ * Ownership   The caller keeps pointer and size; slot_array_free with the same size.
+ * Errors      NULL: the budget is spent; the old array is as before.
  */
 #ifndef SPATE_STATE_SLOT_ARRAY_H
 #define SPATE_STATE_SLOT_ARRAY_H

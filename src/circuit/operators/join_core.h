@@ -2,8 +2,9 @@
  *
  * For         join_node.c, interval_join.c, window_join.c.
  * Shape       join_absorb stores a chunk of one side and meets it with what the other side has: the sum over both sides' chunks is the
- * exact change of the join, in whatever order they come. Pairs that pass the condition are emitted in chunks; what tracked rows show by
- * themselves (padded, semi, anti) is settled once a tick by join_settle, so a row that got and lost its match in one tick emits nothing.
+ *             exact change of the join, in whatever order they come. Pairs that pass the condition are emitted in chunks; what tracked
+ *             rows show by themselves (padded, semi, anti) is settled once a tick by join_settle, so a row that got and lost its match in
+ *             one tick emits nothing.
  * Threads     One task.
  */
 #ifndef SPATE_CIRCUIT_OPERATORS_JOIN_CORE_H

@@ -1,8 +1,8 @@
 /* circuit/operators/join_node.c: regular join.
  *
- * receive      a chunk of one side is stored and meets what the other side holds (join_core.h); pairs are emitted at once. Since the join
- * is linear in each side, the changes of a tick add up to the exact one whatever the order of the chunks. finish_tick  rows of outer, semi
- * and anti sides whose matches came or went are emitted or withdrawn.
+ * receive      a chunk of one side is stored and meets what the other side holds (join_core.h); pairs are emitted at once. Since the join is
+ *              linear in each side, the changes of a tick add up to the exact one whatever the order of the chunks.
+ * finish_tick  rows of outer, semi and anti sides whose matches came or went are emitted or withdrawn.
  */
 #include "circuit/operators/join_core.h"
 

@@ -2,7 +2,7 @@
  *
  * For         over_run.c.
  * Shape       over_bind_function says what a call is; over_function_number gives numbers by position, over_function_row the item whose
- * value is shown.
+ *             value is shown.
  */
 #ifndef SPATE_CIRCUIT_OPERATORS_OVER_FUNCTIONS_H
 #define SPATE_CIRCUIT_OPERATORS_OVER_FUNCTIONS_H

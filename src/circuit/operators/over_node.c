@@ -1,12 +1,12 @@
 /* circuit/operators/over_node.c: aggregates and window functions over the rows of a partition.
  *
  * Table        partition -> its rows (over_run.h computes along them).
- * Event time   A row waits, sorted, until the watermark has passed its time; then results of the partition's due rows are emitted and of
- * its rows only those are kept that a later frame or LAG reads. Late rows and rows without a time are counted and dropped. Clock        By
- * processing time rows are due as they come, at the tick's time. Any order    All rows are kept, sorted, and what was shown for each. At
- * the end of a tick a changed partition is computed again from the first row that differs (from the start if a result may read ahead); the
- * difference of output rows, found by their hash, is emitted. Without a value that exists (a SUM out of range) the partition is held back
- * (held_errors.h).
+ * Event time   A row waits, sorted, until the watermark has passed its time; then results of the partition's due rows are emitted and of its
+ *              rows only those are kept that a later frame or LAG reads. Late rows and rows without a time are counted and dropped.
+ * Clock        By processing time rows are due as they come, at the tick's time.
+ * Any order    All rows are kept, sorted, and what was shown for each. At the end of a tick a changed partition is computed again from the
+ *              first row that differs (from the start if a result may read ahead); the difference of output rows, found by
+ *              their hash, is emitted. Without a value that exists (a SUM out of range) the partition is held back (held_errors.h).
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,13 @@
 /* circuit/operators/session_list.h: the open sessions of all keys.
  *
  * For         session_window.
- * Shape       A session is a record of fixed size by number: bounds, links, then what the owner keeps per session (`extra_bytes`, zeroed).
- *             The sessions of a key form a list, latest first, disjoint by more than the gap. A heap orders all of them by the watermark
- *             that closes them; its entries may be too early and are corrected when they come up.
+ * Shape       A session is a record of fixed size by number: bounds, links, then what the owner keeps per session (`extra_bytes`,
+ *             zeroed). The sessions of a key form a list, latest first, disjoint by more than the gap. A heap orders all of them by the
+ *             watermark that closes them; its entries may be too early and are corrected when they come up.
  * Rules       A row joins the sessions that it touches (also exactly one gap away) and that are not closed at the watermark before it; it
- * is late when there are none and its own session would be closed. Invariants  A number is not used again before its heap entry has come
- * up. A session that was merged into another forwards to it. Threads     One task.
+ *             is late when there are none and its own session would be closed.
+ * Invariants  A number is not used again before its heap entry has come up. A session that was merged into another forwards to it.
+ * Threads     One task.
  */
 #ifndef SPATE_CIRCUIT_OPERATORS_SESSION_LIST_H
 #define SPATE_CIRCUIT_OPERATORS_SESSION_LIST_H

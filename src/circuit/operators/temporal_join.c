@@ -2,10 +2,10 @@
  *
  * Table        right key -> its versions by time (version_list.h).
  * receive      Left rows wait, by time. Right rows become versions, withdrawn ones end them.
- * finish_tick  Left rows that the watermarks of both inputs have passed meet the version of their key that was valid at their time; the
- * rest of the condition is checked on the pairs. LEFT: without a version, or when the condition is not true, padded with NULLs. Then
- * versions of the keys that changed are forgotten as far as the watermark allows. A left row without a time has no version. A right row
- * without a time is counted and left out.
+ * finish_tick  Left rows that the watermarks of both inputs have passed meet the version of their key that was valid at their time; the rest of
+ *              the condition is checked on the pairs. LEFT: without a version, or when the condition is not true, padded with NULLs.
+ *              Then versions of the keys that changed are forgotten as far as the watermark allows.
+ * A left row without a time has no version. A right row without a time is counted and left out.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,9 @@
  *
  * For         temporal_join.c.
  * Shape       An array by time, at most one version of a time: what comes later replaces it. A version whose row was deleted stays as
- * `ended`: from its time on the key has none. An update is a withdrawal and a new row of one tick: the old version is then not ended, it
- * holds until the new one begins. Ownership   Zero is empty. Rows belong to the store, which every call gets.
+ *             `ended`: from its time on the key has none. An update is a withdrawal and a new row of one tick: the old version is then
+ *             not ended, it holds until the new one begins.
+ * Ownership   Zero is empty. Rows belong to the store, which every call gets.
  */
 #ifndef SPATE_CIRCUIT_OPERATORS_VERSION_LIST_H
 #define SPATE_CIRCUIT_OPERATORS_VERSION_LIST_H

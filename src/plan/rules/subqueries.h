@@ -1,16 +1,16 @@
 /* plan/rules/subqueries.h: the parts of the rule that turns subqueries into joins.
  *
  * For         rules/decorrelate*.c.
- * Shape       A subquery's relation Q has no subqueries of its own left, but EXPRESSION_OUTER columns: depth 1 is a column of the relation
- * X it is attached to. Two ways to take them out:
+ * Shape       A subquery's relation Q has no subqueries of its own left, but EXPRESSION_OUTER columns: depth 1 is a column of the
+ *             relation X it is attached to. Two ways to take them out:
  *
  *             pull     conditions that read outer columns move up through filters, projections, inner joins and aggregates (as more
  *                      keys) until they are conditions of the join between X and Q. Cheap; fails when an outer column is read elsewhere.
- *             depend   D = the distinct values of the outer columns; Q is computed for all of D at once: D joins the leaves, and its
- * columns become keys, partitions and join conditions on the way up. Always possible.
+ *             depend   D = the distinct values of the outer columns; Q is computed for all of D at once: D joins the leaves, and its columns
+ *                      become keys, partitions and join conditions on the way up. Always possible.
  *
- * Rules       An aggregate without keys over no rows has a row (COUNT is 0): `pull` leaves it to the scalar case, `depend` joins it back to
- * D.
+ * Rules       An aggregate without keys over no rows has a row (COUNT is 0): `pull` leaves it to the scalar case, `depend` joins it back
+ *             to D.
  */
 #ifndef SPATE_PLAN_RULES_SUBQUERIES_H
 #define SPATE_PLAN_RULES_SUBQUERIES_H
