@@ -6,6 +6,7 @@
 
 #include "api/session.h"
 #include "connectors/table_options.h"
+#include "formats/json_text.h"
 #include "functions/aggregate.h"
 #include "functions/function.h"
 
@@ -25,21 +26,6 @@ struct reference {
     uint32_t name_count;
 };
 
-static void append_json_text(struct text_builder *out, const char *text)
-{
-    text_append_char(out, '"');
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            text_append_format(out, "\\%c", *text);
-        } else if (*text == '\n') {
-            text_append_text(out, "\\n");
-        } else {
-            text_append_char(out, *text);
-        }
-    }
-    text_append_char(out, '"');
-}
-
 static void append_json(struct reference *self, const struct entry *entry)
 {
     text_append_text(&self->out, self->printed == 0 ? "[\n  {" : ",\n  {");
@@ -47,9 +33,9 @@ static void append_json(struct reference *self, const struct entry *entry)
     for (uint32_t i = 0; i < FIELDS_MAX && entry->keys[i] != NULL; i++) {
         if (entry->values[i] != NULL) {
             text_append_text(&self->out, first ? "" : ", ");
-            append_json_text(&self->out, entry->keys[i]);
+            json_append_string(text_from(entry->keys[i]), JSON_ESCAPE_MINIMAL, &self->out);
             text_append_text(&self->out, ": ");
-            append_json_text(&self->out, entry->values[i]);
+            json_append_string(text_from(entry->values[i]), JSON_ESCAPE_MINIMAL, &self->out);
             first = false;
         }
     }

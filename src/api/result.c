@@ -104,8 +104,11 @@ const char *spate_result_column_type(const spate_result *result, uint32_t column
     return text == NULL ? "" : text;
 }
 
-static const struct type *result_row_type(const spate_result *result, struct error *err)
+static const struct type *result_row_type(spate_result *result, struct error *err)
 {
+    if (result->row_type != NULL) {
+        return result->row_type;
+    }
     uint32_t count = result->schema.count;
     const struct type **types = arena_alloc(result->arena, (count + 1) * sizeof *types);
     const char **names = arena_alloc(result->arena, (count + 1) * sizeof *names);
@@ -117,6 +120,7 @@ static const struct type *result_row_type(const spate_result *result, struct err
         }
         row = type_row(result->arena, count, types, names, false);
     }
+    result->row_type = row;
     if (row == NULL) {
         (void)error_set(err, ERROR_BUDGET_SPENT, "no room for the result's schema");
     }

@@ -42,6 +42,7 @@ struct spate_result {
     struct evaluation evaluation;
     struct result_queue *queue; /* ROWS, QUERY */
     struct schema schema;
+    const struct type *row_type; /* of the schema, once asked for */
     struct plan *plan;
     struct job *job;
     enum job_state state;

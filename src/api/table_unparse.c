@@ -1,36 +1,19 @@
 #include <string.h>
 
 #include "api/session.h"
-
-static void append_name(struct text_builder *out, const char *name)
-{
-    text_append_char(out, '`');
-    for (; *name != '\0'; name++) {
-        text_append(out, *name == '`' ? "``" : name, *name == '`' ? 2 : 1);
-    }
-    text_append_char(out, '`');
-}
-
-static void append_literal(struct text_builder *out, const char *text)
-{
-    text_append_char(out, '\'');
-    for (; *text != '\0'; text++) {
-        text_append(out, *text == '\'' ? "''" : text, *text == '\'' ? 2 : 1);
-    }
-    text_append_char(out, '\'');
-}
+#include "sql/unparse.h"
 
 static void append_names(struct text_builder *out, const struct catalog_table *table, const uint32_t *columns, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         text_append_text(out, i == 0 ? "" : ", ");
-        append_name(out, table->columns[columns[i]].name);
+        unparse_identifier(table->columns[columns[i]].name, out);
     }
 }
 
 static void append_column(struct text_builder *out, const struct table_column *column)
 {
-    append_name(out, column->name);
+    unparse_identifier(column->name, out);
     if (column->kind == AST_COLUMN_COMPUTED) {
         text_append_format(out, " AS %.*s", (int)column->expression_sql.length, column->expression_sql.bytes);
     } else {
@@ -41,13 +24,13 @@ static void append_column(struct text_builder *out, const struct table_column *c
         text_append_text(out, " METADATA");
         if (column->metadata_key != NULL) {
             text_append_text(out, " FROM ");
-            append_literal(out, column->metadata_key);
+            unparse_literal(text_from(column->metadata_key), out);
         }
         text_append_text(out, column->is_virtual ? " VIRTUAL" : "");
     }
     if (column->comment != NULL) {
         text_append_text(out, " COMMENT ");
-        append_literal(out, column->comment);
+        unparse_literal(text_from(column->comment), out);
     }
 }
 
@@ -55,7 +38,7 @@ static void append_constraints(struct text_builder *out, const struct catalog_ta
 {
     if (table->watermark_column >= 0) {
         text_append_text(out, ",\n  WATERMARK FOR ");
-        append_name(out, table->columns[table->watermark_column].name);
+        unparse_identifier(table->columns[table->watermark_column].name, out);
         text_append_format(out, " AS %.*s", (int)table->watermark_sql.length, table->watermark_sql.bytes);
     }
     if (table->primary_key_count > 0) {
@@ -86,9 +69,9 @@ static void append_options(struct text_builder *out, const struct catalog_table 
             break;
         }
         text_append_text(out, printed == 0 ? "  " : ",\n  ");
-        append_literal(out, next->key);
+        unparse_literal(text_from(next->key), out);
         text_append_text(out, " = ");
-        append_literal(out, next->value);
+        unparse_literal(text_from(next->value), out);
         last = next->key;
     }
     text_append_text(out, "\n)\n");
@@ -99,12 +82,12 @@ static void append_view(struct text_builder *out, const struct catalog_table *ta
     text_append_text(out, " (\n");
     for (uint32_t c = 0; c < table->column_count; c++) {
         text_append_text(out, c == 0 ? "  " : ",\n  ");
-        append_name(out, table->columns[c].name);
+        unparse_identifier(table->columns[c].name, out);
     }
     text_append_text(out, "\n)\n");
     if (table->comment != NULL) {
         text_append_text(out, "COMMENT ");
-        append_literal(out, table->comment);
+        unparse_literal(text_from(table->comment), out);
         text_append_char(out, '\n');
     }
     text_append_format(out, "AS %.*s\n", (int)table->query_sql.length, table->query_sql.bytes);
@@ -121,7 +104,7 @@ static void append_table(struct text_builder *out, const struct catalog_table *t
     text_append_text(out, "\n)\n");
     if (table->comment != NULL) {
         text_append_text(out, "COMMENT ");
-        append_literal(out, table->comment);
+        unparse_literal(text_from(table->comment), out);
         text_append_char(out, '\n');
     }
     if (table->partition_count > 0) {
@@ -136,7 +119,7 @@ enum status table_unparse(const struct catalog_table *table, struct text_builder
 {
     text_append_format(out, "CREATE %s%s `default_catalog`.`default_database`.", table->temporary ? "TEMPORARY " : "",
                        table->is_view ? "VIEW" : "TABLE");
-    append_name(out, table->name);
+    unparse_identifier(table->name, out);
     if (table->is_view) {
         append_view(out, table);
     } else {

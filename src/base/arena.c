@@ -146,11 +146,6 @@ bool arena_on_reset(struct arena *arena, void (*run)(void *owned), void *owned)
     return true;
 }
 
-size_t arena_used(const struct arena *arena)
-{
-    return arena->used_bytes;
-}
-
 static void arena_run_cleanups(struct arena *arena)
 {
     while (arena->cleanups != NULL) {

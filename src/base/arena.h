@@ -27,7 +27,6 @@ char *arena_format(struct arena *arena, const char *format, ...) PRINTF_LIKE(2, 
 void *arena_grow(struct arena *arena, void *array, uint32_t *capacity, uint32_t need, size_t element_bytes);
 /* Runs at reset and destroy, newest first: closes files, drops references. false: no room. */
 bool arena_on_reset(struct arena *arena, void (*run)(void *owned), void *owned);
-size_t arena_used(const struct arena *arena);
 void arena_reset(struct arena *arena);
 void arena_destroy(struct arena *arena);
 

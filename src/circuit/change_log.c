@@ -134,8 +134,8 @@ static enum status change_log_gather(struct change_log *log, const uint32_t *slo
     return STATUS_OK;
 }
 
-static enum status change_log_put_chunk(struct change_log *log, const struct change *changes, uint32_t count, bool with_kinds,
-                                        change_put_fn *put, void *owner, struct error *err)
+static enum status change_log_put_chunk(struct change_log *log, const struct change *changes, uint32_t count, change_put_fn *put,
+                                        void *owner, struct error *err)
 {
     uint32_t slots[CHUNK_ROWS];
     uint8_t kinds[CHUNK_ROWS];
@@ -153,19 +153,19 @@ static enum status change_log_put_chunk(struct change_log *log, const struct cha
         for (uint32_t i = 0; i < count; i++) {
             weights[i] = changes[i].weight;
         }
-        status = put(owner, &batch, with_kinds ? kinds : NULL, err);
+        status = put(owner, &batch, kinds, err);
     }
     batch_release(&batch);
     return status;
 }
 
 /* Gives the listed changes and forgets everything. */
-static enum status change_log_flush(struct change_log *log, bool with_kinds, change_put_fn *put, void *owner, struct error *err)
+static enum status change_log_flush(struct change_log *log, change_put_fn *put, void *owner, struct error *err)
 {
     enum status status = STATUS_OK;
     for (uint32_t at = 0; at < log->change_count && status == STATUS_OK; at += CHUNK_ROWS) {
         uint32_t count = log->change_count - at < CHUNK_ROWS ? log->change_count - at : CHUNK_ROWS;
-        status = change_log_put_chunk(log, log->changes + at, count, with_kinds, put, owner, err);
+        status = change_log_put_chunk(log, log->changes + at, count, put, owner, err);
     }
     log->change_count = 0;
     if (log->touched_count > CHUNK_ROWS) {
@@ -183,7 +183,7 @@ static enum status change_log_flush(struct change_log *log, bool with_kinds, cha
     return status;
 }
 
-static enum status change_log_list_signed(struct change_log *log, bool negative, bool repeat, uint8_t kind, struct error *err)
+static enum status change_log_list_signed(struct change_log *log, bool negative, uint8_t kind, struct error *err)
 {
     const struct entry *entries = key_table_values(log->table, 0);
     for (uint32_t i = 0; i < log->touched_count; i++) {
@@ -191,19 +191,12 @@ static enum status change_log_list_signed(struct change_log *log, bool negative,
         if (weight == 0 || (weight < 0) != negative) {
             continue;
         }
-        int64_t times = repeat ? (weight < 0 ? -weight : weight) : 1;
+        int64_t times = weight < 0 ? -weight : weight;
         for (int64_t n = 0; n < times; n++) {
-            TRY(change_log_list(log, log->touched[i], repeat ? (negative ? -1 : 1) : weight, kind, err));
+            TRY(change_log_list(log, log->touched[i], negative ? -1 : 1, kind, err));
         }
     }
     return STATUS_OK;
-}
-
-enum status change_log_take_weights(struct change_log *log, change_put_fn *put, void *owner, struct error *err)
-{
-    TRY(change_log_list_signed(log, true, false, ROW_DELETE, err));
-    TRY(change_log_list_signed(log, false, false, ROW_INSERT, err));
-    return change_log_flush(log, false, put, owner, err);
 }
 
 /* ---- pairing by upsert key ---- */
@@ -307,11 +300,11 @@ static enum status change_log_order(struct change_log *log, const uint32_t *upse
 enum status change_log_take_kinds(struct change_log *log, const uint32_t *upsert_key, uint32_t upsert_key_count, change_put_fn *put,
                                   void *owner, struct error *err)
 {
-    TRY(change_log_list_signed(log, true, true, ROW_DELETE, err));
+    TRY(change_log_list_signed(log, true, ROW_DELETE, err));
     uint32_t deletes = log->change_count;
-    TRY(change_log_list_signed(log, false, true, ROW_INSERT, err));
+    TRY(change_log_list_signed(log, false, ROW_INSERT, err));
     if (upsert_key_count > 0 && deletes > 0 && deletes < log->change_count) {
         TRY(change_log_order(log, upsert_key, upsert_key_count, deletes, err));
     }
-    return change_log_flush(log, true, put, owner, err);
+    return change_log_flush(log, put, owner, err);
 }

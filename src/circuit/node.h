@@ -47,6 +47,7 @@ struct node_metrics { /* figures of EXPLAIN ANALYZE, /metrics and the progress l
 
 struct node_type {
     const char *name;
+    /* NULL for nodes without inputs */
     enum status (*receive)(struct node *node, uint32_t input, const struct batch *batch, struct error *err);
     enum status (*finish_tick)(struct node *node, const struct tick *tick, struct error *err);
     void (*close)(struct node *node); /* frees what is not in the circuit's arena */

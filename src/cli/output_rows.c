@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/cell_escape.h"
 #include "cli/output.h"
 
 /* tsv and changelog: the escapes of the test format. */
@@ -12,12 +13,11 @@ static void print_escaped(const char *cell, size_t length)
         return;
     }
     for (size_t i = 0; i < length; i++) {
-        static const char *const escapes[] = {['\t'] = "\\t", ['\n'] = "\\n", ['\r'] = "\\r", ['\\'] = "\\\\"};
-        unsigned char byte = (unsigned char)cell[i];
-        if (byte < sizeof escapes / sizeof escapes[0] && escapes[byte] != NULL) {
-            fputs(escapes[byte], stdout);
+        const char *escape = cell_escape(cell[i]);
+        if (escape != NULL) {
+            fputs(escape, stdout);
         } else {
-            fputc(byte, stdout);
+            fputc(cell[i], stdout);
         }
     }
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/cell_escape.h"
+
 enum { SHOWN_MAX = 20 };
 
 static void append_cell(struct text_builder *out, const char *cell, size_t length)
@@ -16,10 +18,9 @@ static void append_cell(struct text_builder *out, const char *cell, size_t lengt
         return;
     }
     for (size_t i = 0; i < length; i++) {
-        static const char *const escapes[] = {['\t'] = "\\t", ['\n'] = "\\n", ['\r'] = "\\r", ['\\'] = "\\\\"};
-        unsigned char byte = (unsigned char)cell[i];
-        if (byte < sizeof escapes / sizeof escapes[0] && escapes[byte] != NULL) {
-            text_append_text(out, escapes[byte]);
+        const char *escape = cell_escape(cell[i]);
+        if (escape != NULL) {
+            text_append_text(out, escape);
         } else {
             text_append_char(out, cell[i]);
         }

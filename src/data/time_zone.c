@@ -31,11 +31,6 @@ struct time_zone {
 static const struct time_zone utc_zone = {.name = "UTC", .utc = true};
 const struct time_zone *const time_zone_utc = &utc_zone;
 
-const char *time_zone_name(const struct time_zone *zone)
-{
-    return zone->name;
-}
-
 bool time_zone_is_utc(const struct time_zone *zone)
 {
     return zone->utc;

@@ -19,7 +19,6 @@
 struct time_zone;
 extern const struct time_zone *const time_zone_utc;
 enum status time_zone_find(struct arena *arena, const char *name, const struct time_zone **zone, struct error *err);
-const char *time_zone_name(const struct time_zone *zone);
 bool time_zone_is_utc(const struct time_zone *zone);
 int64_t time_zone_to_local(const struct time_zone *zone, int64_t utc_us);
 int64_t time_zone_to_utc(const struct time_zone *zone, int64_t local_us);

@@ -85,11 +85,6 @@ int stored_compare(const struct value_kind *kind, const struct stored *left, con
     return kind->text ? string_view_compare(&left->view, &right->view) : value_compare_fixed(kind->physical, left->words, right->words);
 }
 
-bool stored_is_null(const struct value_kind *kind, const struct stored *value)
-{
-    return kind->encoded && *string_view_bytes(&value->view) == 0;
-}
-
 double stored_to_double(const struct value_kind *kind, const struct stored *value)
 {
     struct stored copy = *value;

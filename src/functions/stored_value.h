@@ -31,7 +31,6 @@ struct stored stored_borrow(const struct value_kind *kind, const struct vector *
 enum status stored_own(const struct value_kind *kind, struct slab *heap, struct stored *value, struct error *err);
 void stored_free(const struct value_kind *kind, struct slab *heap, struct stored *value);
 int stored_compare(const struct value_kind *kind, const struct stored *left, const struct stored *right);
-bool stored_is_null(const struct value_kind *kind, const struct stored *value);     /* encoded kinds */
 double stored_to_double(const struct value_kind *kind, const struct stored *value); /* numeric, fixed width */
 /* Writes values[k] (NULL: NULL) as row k of the call's result. */
 enum status stored_write(const struct value_kind *kind, const struct result_call *call, const struct stored *const *values,

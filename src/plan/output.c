@@ -128,7 +128,7 @@ static enum status check_accepts(struct planner *planner, const struct plan_node
     const char *connector = table_options_get(context->options, "connector");
     const struct sink_type *type = connector != NULL ? sink_type_find(connector) : NULL;
     bool conflicts = insert->on_conflict != NULL && strcmp(insert->on_conflict, "DEDUPLICATE") == 0 && type != NULL && type->any_order;
-    bool keyed = context->primary_key_count == 0 || planner->context->settings.upsert_materialize || conflicts ||
+    bool keyed = context->primary_key_count == 0 || conflicts ||
                  properties_has_key_within(&input->properties, context->primary_key, context->primary_key_count);
     if (!keyed) {
         return error_set_at(

@@ -98,8 +98,3 @@ bool properties_has_key_within(const struct properties *properties, const uint32
     }
     return false;
 }
-
-bool properties_at_most_one_row(const struct properties *properties)
-{
-    return properties_has_key_within(properties, NULL, 0);
-}

@@ -45,7 +45,6 @@ enum status properties_map(struct arena *arena, const struct properties *from, u
 /* Appends a key unless there is no room for one more. */
 void properties_add_key(struct properties *properties, struct column_list key);
 bool properties_has_key_within(const struct properties *properties, const uint32_t *columns, uint32_t count);
-bool properties_at_most_one_row(const struct properties *properties);
 bool window_property_has(const uint32_t *columns, uint32_t count, uint32_t column);
 
 #endif

@@ -14,12 +14,6 @@ static const struct rule rules[] = {
     {"equal subtrees are shared", rule_share},
 };
 
-const struct rule *rules_list(uint32_t *count)
-{
-    *count = ARRAY_LENGTH(rules);
-    return rules;
-}
-
 enum status rules_apply(struct rewrite *rewrite, struct error *err)
 {
     for (uint32_t i = 0; i < ARRAY_LENGTH(rules); i++) {

@@ -23,7 +23,6 @@ struct rule {
     enum status (*apply)(struct rewrite *rewrite, struct error *err);
 };
 enum status rules_apply(struct rewrite *rewrite, struct error *err);
-const struct rule *rules_list(uint32_t *count);
 
 enum status rule_decorrelate(struct rewrite *rewrite, struct error *err);
 enum status rule_split_sets(struct rewrite *rewrite, struct error *err);

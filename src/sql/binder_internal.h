@@ -79,7 +79,6 @@ enum status bind_call(struct binder *binder, const char *name, const struct posi
 enum status bind_not(struct binder *binder, bool negated, const struct position *at, const struct expression **expression,
                      struct error *err);
 enum status bind_cast(struct binder *binder, const struct expression **expression, const struct type *type, struct error *err);
-bool bind_is_text_word(const struct ast_expression *ast, const char *word); /* an unqualified name, letter case ignored */
 
 /* Columns appended to a relation by a PROJECT, for kinds that refer to columns by index. */
 struct extension {

@@ -57,11 +57,6 @@ const struct type *bind_nullable(struct binder *binder, const struct type *type)
     return type->nullable ? type : type_with_nullable(binder->arena, type, true);
 }
 
-bool bind_is_text_word(const struct ast_expression *ast, const char *word)
-{
-    return ast->kind == AST_COLUMN && ast->name.count == 1 && strcasecmp(ast->name.parts[0], word) == 0;
-}
-
 enum status bind_call(struct binder *binder, const char *name, const struct position *at, const struct expression *const *args,
                       uint32_t arg_count, const struct expression **result, struct error *err)
 {

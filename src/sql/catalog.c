@@ -15,16 +15,6 @@ struct catalog {
     uint32_t count, capacity;
 };
 
-const char *catalog_table_option(const struct catalog_table *table, const char *key)
-{
-    for (uint32_t i = 0; i < table->option_count; i++) {
-        if (strcmp(table->options[i].key, key) == 0) {
-            return table->options[i].value;
-        }
-    }
-    return NULL;
-}
-
 struct catalog_table *catalog_table_ref(struct catalog_table *table)
 {
     table->references++;

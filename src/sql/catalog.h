@@ -48,7 +48,6 @@ struct catalog_table {
     const struct ast_query *query;
     struct text query_sql;
 };
-const char *catalog_table_option(const struct catalog_table *table, const char *key); /* NULL: not given */
 
 struct catalog;
 struct catalog *catalog_create(struct budget *budget); /* NULL: no room */

@@ -42,11 +42,6 @@ const struct token *parser_peek(struct parser *parser, uint32_t ahead)
     return &parser->tokens[parser->next + ahead];
 }
 
-const struct token *parser_token(struct parser *parser)
-{
-    return parser_peek(parser, 0);
-}
-
 void parser_skip(struct parser *parser, uint32_t tokens)
 {
     parser->next += tokens;

@@ -31,7 +31,6 @@ struct parser {
 enum status parser_start(struct parser *parser, struct arena *arena, struct text sql, size_t at, struct error *err);
 /* The token `ahead` places after the current one (END at the end). The pointer holds until the next call. */
 const struct token *parser_peek(struct parser *parser, uint32_t ahead);
-const struct token *parser_token(struct parser *parser);
 void parser_skip(struct parser *parser, uint32_t tokens);
 bool parser_sees(struct parser *parser, uint32_t ahead, const char *word); /* not remembered as expected */
 bool parser_at(struct parser *parser, const char *word);

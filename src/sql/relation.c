@@ -54,6 +54,15 @@ struct relation *relation_make_project(struct arena *arena, struct relation *inp
     return relation;
 }
 
+const char **schema_names(struct arena *arena, const struct schema *schema)
+{
+    const char **names = arena_alloc(arena, (schema->count + 1) * sizeof *names);
+    for (uint32_t i = 0; i < schema->count && names != NULL; i++) {
+        names[i] = schema->columns[i].name;
+    }
+    return names;
+}
+
 const char *const *relation_input_names(struct arena *arena, const struct relation *relation)
 {
     uint32_t count = 0;

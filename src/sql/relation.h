@@ -186,6 +186,8 @@ struct relation *relation_make_project(struct arena *arena, struct relation *inp
                                        const char *const *names, const enum time_attribute *times, uint32_t count);
 /* The mutable columns of a node under construction. */
 struct column *relation_columns(struct relation *relation);
+/* The names of a schema's columns, for messages; NULL: no room. */
+const char **schema_names(struct arena *arena, const struct schema *schema);
 /* The names of the columns that expressions of this relation see (its inputs'), for expression_print; NULL: no room. */
 const char *const *relation_input_names(struct arena *arena, const struct relation *relation);
 

@@ -148,10 +148,7 @@ enum status calc_node_create(struct circuit *circuit, const struct calc_spec *sp
     struct arena *arena = circuit->arena;
     TRY_ALLOC(self, arena_alloc(arena, sizeof *self), err);
     self->spec = spec;
-    TRY_ALLOC(self->names, arena_alloc(arena, (spec->input.schema->count + 1) * sizeof(char *)), err);
-    for (uint32_t i = 0; i < spec->input.schema->count; i++) {
-        self->names[i] = spec->input.schema->columns[i].name;
-    }
+    TRY_ALLOC(self->names, schema_names(arena, spec->input.schema), err);
     TRY(circuit_add(circuit, &self->node, &calc_node_type, "Calc", &input, 1, err));
     if (spec->condition != NULL) {
         TRY(program_create(arena, &circuit->evaluation, &spec->condition, 1, &self->filter, err));

@@ -133,14 +133,6 @@ static enum status source_node_finish_tick(struct node *node, const struct tick 
     return STATUS_OK;
 }
 
-static enum status source_node_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
-{
-    (void)node;
-    (void)input;
-    (void)batch;
-    return error_set(err, ERROR_INTERNAL, "a source has no input");
-}
-
 static void source_node_close(struct node *node)
 {
     struct source_node *self = (struct source_node *)node;
@@ -151,7 +143,6 @@ static void source_node_close(struct node *node)
 
 static const struct node_type source_node_type = {
     .name = "Source",
-    .receive = source_node_receive,
     .finish_tick = source_node_finish_tick,
     .close = source_node_close,
     .pull = source_node_pull,

@@ -67,10 +67,6 @@ enum status calc_node_create(struct circuit *circuit, const struct calc_spec *sp
 enum status union_node_create(struct circuit *circuit, struct node *const *inputs, uint32_t input_count, struct node **node,
                               struct error *err);
 
-/* consolidate_node.c: sums weights per identical row within a tick; emits at its end, deletions first. */
-enum status consolidate_node_create(struct circuit *circuit, const struct input_spec *spec, struct node *input, struct node **node,
-                                    struct error *err);
-
 /* exchange_node.c: rows to the worker that owns their key (hash % key groups -> worker). key_count 0: all to worker 0. One
  * exchange_group per exchange of the job is shared by its replicas. Carries weights, watermarks, ordinals (materialised when `ordered`). */
 struct exchange_group;

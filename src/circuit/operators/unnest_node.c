@@ -199,10 +199,7 @@ enum status unnest_node_create(struct circuit *circuit, const struct unnest_spec
     struct arena *arena = circuit->arena;
     TRY_ALLOC(self, arena_alloc(arena, sizeof *self), err);
     self->spec = spec;
-    TRY_ALLOC(self->names, arena_alloc(arena, (spec->input.schema->count + 1) * sizeof(char *)), err);
-    for (uint32_t i = 0; i < spec->input.schema->count; i++) {
-        self->names[i] = spec->input.schema->columns[i].name;
-    }
+    TRY_ALLOC(self->names, schema_names(arena, spec->input.schema), err);
     TRY(circuit_add(circuit, &self->node, &unnest_type, "Unnest", &input, 1, err));
     self->limit = node_chunk_rows(&self->node);
     TRY(program_create(arena, &circuit->evaluation, &spec->collection, 1, &self->program, err));

@@ -82,14 +82,6 @@ static enum status values_node_finish_tick(struct node *node, const struct tick 
     return STATUS_OK;
 }
 
-static enum status values_node_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
-{
-    (void)node;
-    (void)input;
-    (void)batch;
-    return error_set(err, ERROR_INTERNAL, "VALUES has no input");
-}
-
 static void values_node_close(struct node *node)
 {
     row_store_destroy(((struct values_node *)node)->store);
@@ -97,7 +89,6 @@ static void values_node_close(struct node *node)
 
 static const struct node_type values_node_type = {
     .name = "Values",
-    .receive = values_node_receive,
     .finish_tick = values_node_finish_tick,
     .close = values_node_close,
     .pull = values_node_pull,

@@ -277,10 +277,7 @@ enum status watermark_node_create(struct circuit *circuit, const struct watermar
     }
     TRY_ALLOC(self->scratch_times, arena_alloc(arena, CHUNK_ROWS * sizeof(int64_t)), err);
     TRY_ALLOC(self->scratch_candidates, arena_alloc(arena, CHUNK_ROWS * sizeof(int64_t)), err);
-    TRY_ALLOC(self->names, arena_alloc(arena, (spec->input.schema->count + 1) * sizeof(char *)), err);
-    for (uint32_t i = 0; i < spec->input.schema->count; i++) {
-        self->names[i] = spec->input.schema->columns[i].name;
-    }
+    TRY_ALLOC(self->names, schema_names(arena, spec->input.schema), err);
     TRY(circuit_add(circuit, &self->node, &watermark_node_type, "Watermark", &input, 1, err));
     TRY(program_create(arena, &circuit->evaluation, &spec->candidate, 1, &self->program, err));
     *node = &self->node;
