@@ -104,8 +104,9 @@ SPATE_API void spate_result_close(spate_result *result);
 struct spate_progress {
     size_t size; /* sizeof(struct spate_progress), set by the caller */
     uint64_t rows_read, bytes_read, bytes_total /* 0: unknown */, rows_out, late, null_time, failed, dropped;
-    int64_t watermark_us; /* INT64_MIN: none yet; INT64_MAX: ended */
-    const char *held_by;  /* the table that holds the watermark back; "" */
+    int64_t watermark_us;   /* INT64_MIN: none yet; INT64_MAX: ended */
+    const char *held_by;    /* the table that holds the watermark back; "" */
+    uint64_t dead_lettered; /* of `failed`: went to a dead-letter table */
 };
 SPATE_API void spate_result_progress(const spate_result *result, struct spate_progress *progress);
 

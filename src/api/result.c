@@ -268,6 +268,7 @@ void spate_result_progress(const spate_result *result, struct spate_progress *pr
         .dropped = read.dropped,
         .watermark_us = read.watermark_us,
         .held_by = read.held_by == NULL ? "" : read.held_by,
+        .dead_lettered = read.dead_lettered,
     };
     memcpy(progress, &full, progress->size < sizeof full ? progress->size : sizeof full);
 }

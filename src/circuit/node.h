@@ -55,7 +55,7 @@ struct node_type {
     int64_t (*next_timer)(const struct node *node);
     /* Sources only: emits what there is for this tick (pipeline.tick.rows). */
     enum status (*pull)(struct node *node, const struct tick *tick, enum pull_state *state, struct error *err);
-    /* Sinks only: the job stops before its input has ended: make durable and show what was written. */
+    /* Sinks, and what feeds only them: the job stops before its input has ended: make durable and show what was written. */
     enum status (*stop)(struct node *node, struct error *err);
 };
 

@@ -94,9 +94,8 @@ void progress_finish(struct progress *progress, const spate_result *result)
         uint64_t count;
         const char *text;
     } notes[] = {
-        {read.late, "rows were late for their windows"},
-        {read.null_time, "rows had no event time"},
-        {read.failed, "records could not be read"},
+        {read.late, "rows were late for their windows"}, {read.null_time, "rows had no event time"},
+        {read.failed, "records could not be read"},      {read.dead_lettered, "of them went to the dead-letter table"},
         {read.dropped, "records were dropped"},
     };
     for (size_t i = 0; i < sizeof notes / sizeof notes[0]; i++) {

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <string.h>
 
 #include "connectors/built_in.h"
@@ -84,10 +85,7 @@ static enum status open_source(const struct source_context *context, struct sour
     TRY(table_options_check(context->options, name, type->options, type->option_count, err));
     struct common_source_settings common;
     TRY(common_source_settings_read(context->options, context->arena, &common, err));
-    if (common.error_policy == ERROR_POLICY_DEAD_LETTER && context->dead_letter == NULL) {
-        return error_set(err, ERROR_NOT_SUPPORTED,
-                         "'scan.error-policy' = 'dead-letter' is not available to this statement; use 'fail' or 'skip'");
-    }
+    assert(common.error_policy != ERROR_POLICY_DEAD_LETTER || context->dead_letter != NULL);
     void *settings;
     TRY_ALLOC(settings, arena_alloc(context->arena, type->settings_bytes + 1), err);
     TRY(table_options_read(context->options, "", type->options, type->option_count, context->arena, settings, err));

@@ -29,7 +29,7 @@ struct source_counters { /* updated by readers, read by anyone */
     _Atomic uint64_t rows, bytes, failed, dropped, dead_lettered;
     _Atomic uint64_t bytes_total; /* of bounded input, for progress; 0: unknown */
 };
-struct dead_letter; /* connectors/error_policy.h */
+struct dead_letter; /* connectors/dead_letter.h */
 struct source_context {
     struct arena *arena; /* as long as the source */
     struct budget *budget;
@@ -47,7 +47,7 @@ struct source_context {
     const struct table_options *options; /* connectors/table_options.h: all of WITH (...) */
     void *attachment;                    /* catalog_table.attachment */
     struct source_counters *counters;
-    struct dead_letter *dead_letter; /* where the dead-letter policy puts records; NULL unless that policy is set */
+    struct dead_letter *dead_letter; /* where the dead-letter policy puts records; not NULL when that policy is set */
 };
 
 struct source {

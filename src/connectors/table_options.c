@@ -23,7 +23,7 @@ const struct option_def common_source_options[] = {
      .summary = "What a record that cannot be read does: fail the job, be skipped and counted, or go to the dead-letter table."},
     {.name = "scan.dead-letter-table",
      OPTION_TEXT(struct common_source_settings, dead_letter_table),
-     .summary = "The table of the policy 'dead-letter'; of its columns payload, source, position, code, message those present are filled."},
+     .summary = "The table of the policy 'dead-letter'; its columns are some of payload BYTES, source, position, code, message STRING."},
     {.name = "scan.watermark.idle-timeout",
      OPTION_DURATION(struct common_source_settings, idle_timeout),
      .summary = "A partition without rows for this long does not hold the watermark back."},

@@ -45,6 +45,8 @@ static enum status build_one(const struct build *build, struct plan_node *node, 
     switch (node->operator) {
     case PLAN_SOURCE:
         return source_node_create(circuit, &node->read->spec, made, err);
+    case PLAN_DEAD_LETTERS:
+        return dead_letter_node_create(circuit, &node->dead_letter, made, err);
     case PLAN_VALUES:
         return values_node_create(circuit, &node->values, made, err);
     case PLAN_WATERMARK:

@@ -287,6 +287,9 @@ void plan_node_describe(const struct plan_node *node, struct text_builder *out)
         text_append_format(out, "%s: ", node->table);
         print_schema(node->schema, out);
         break;
+    case PLAN_DEAD_LETTERS:
+        text_append_format(out, "of %s", node->dead_letter.readers);
+        break;
     case PLAN_VALUES:
         text_append_format(out, "%u rows", node->values.row_count);
         break;

@@ -5,7 +5,7 @@
 #include "plan/physical.h"
 #include "plan/table_options.h"
 
-static enum status output_add(struct planner *planner, struct plan_node *node, struct error *err)
+enum status plan_output_add(struct planner *planner, struct plan_node *node, struct error *err)
 {
     struct plan *plan = planner->plan;
     uint32_t count = plan->output_count;
@@ -33,7 +33,7 @@ enum status plan_result(struct planner *planner, struct plan_node *input, struct
     }
     plan->insert_only = !input->properties.changes;
     plan->ordered = node->result.in_order;
-    return output_add(planner, node, err);
+    return plan_output_add(planner, node, err);
 }
 
 /* NOT NULL columns of the sink that the query may give NULL for, with the enforcer set to DROP: such rows are left out. */
@@ -58,10 +58,10 @@ static enum status drop_nulls(struct planner *planner, const struct catalog_tabl
     return condition == NULL ? STATUS_OK : plan_calc(planner, input, condition, NULL, input->schema, node, err);
 }
 
-static enum status sink_row(struct planner *planner, const struct catalog_table *table, const uint32_t **physical, uint32_t *count,
+static enum status sink_row(struct planner *planner, const struct catalog_table *table, const uint32_t **physical,
                             struct sink_context *context, struct error *err)
 {
-    uint32_t *columns, *key;
+    uint32_t *columns, *key, count = 0;
     const struct type **types;
     const char **names, **partitions;
     TRY_ALLOC(columns, arena_alloc(planner->arena, (table->column_count + 1) * sizeof *columns), err);
@@ -69,24 +69,23 @@ static enum status sink_row(struct planner *planner, const struct catalog_table 
     TRY_ALLOC(names, arena_alloc(planner->arena, (table->column_count + 1) * sizeof *names), err);
     TRY_ALLOC(partitions, arena_alloc(planner->arena, (table->partition_count + 1) * sizeof *partitions), err);
     TRY_ALLOC(key, arena_alloc(planner->arena, (table->primary_key_count + 1) * sizeof *key), err);
-    *count = 0;
     for (uint32_t i = 0; i < table->column_count; i++) {
         if (table->columns[i].kind != AST_COLUMN_PHYSICAL) {
             continue;
         }
         for (uint32_t k = 0; k < table->primary_key_count; k++) {
             if (table->primary_key[k] == i) {
-                key[k] = *count;
+                key[k] = count;
             }
         }
-        columns[*count] = i;
-        types[*count] = table->columns[i].type;
-        names[(*count)++] = table->columns[i].name;
+        columns[count] = i;
+        types[count] = table->columns[i].type;
+        names[count++] = table->columns[i].name;
     }
     for (uint32_t i = 0; i < table->partition_count; i++) {
         partitions[i] = table->columns[table->partition_by[i]].name;
     }
-    TRY_ALLOC(context->row, type_row(planner->arena, *count, types, names, false), err);
+    TRY_ALLOC(context->row, type_row(planner->arena, count, types, names, false), err);
     context->partition_columns = partitions;
     context->partition_count = table->partition_count;
     context->primary_key = key;
@@ -150,18 +149,13 @@ static enum status sink_distribute(struct planner *planner, const struct sink_co
     return plan_distribute(planner, input, context->primary_key, context->primary_key_count, node, err);
 }
 
-enum status plan_sink(struct planner *planner, struct plan_node *input, const struct bound_insert *insert, uint32_t number,
-                      struct error *err)
+enum status plan_sink_context(struct planner *planner, const struct catalog_table *table, bool overwrite, const char *statement_id,
+                              const uint32_t **physical, struct sink_context **context, struct error *err)
 {
-    const struct catalog_table *table = insert->table;
     const struct plan_context *session = planner->context;
-    struct sink_context *context;
-    const uint32_t *physical = NULL;
-    uint32_t count;
-    enum sink_accepts accepts;
-    struct plan_node *node;
-    TRY_ALLOC(context, arena_alloc(planner->arena, sizeof *context), err);
-    *context = (struct sink_context){
+    struct sink_context *made;
+    TRY_ALLOC(made, arena_alloc(planner->arena, sizeof *made), err);
+    *made = (struct sink_context){
         .arena = planner->arena,
         .budget = session->budget,
         .clock = session->clock,
@@ -169,11 +163,26 @@ enum status plan_sink(struct planner *planner, struct plan_node *input, const st
         .table = table->name,
         .attachment = table->attachment,
         .worker_count = session->settings.parallelism,
-        .overwrite = insert->overwrite,
+        .overwrite = overwrite,
+        .statement_id = statement_id,
     };
-    TRY_ALLOC(context->statement_id, arena_format(planner->arena, "%s-%u", session->statement_id, number), err);
-    TRY(sink_row(planner, table, &physical, &count, context, err));
-    TRY(table_options_of(planner->arena, table, &context->options, err));
+    TRY(sink_row(planner, table, physical, made, err));
+    TRY(table_options_of(planner->arena, table, &made->options, err));
+    *context = made;
+    return STATUS_OK;
+}
+
+enum status plan_sink(struct planner *planner, struct plan_node *input, const struct bound_insert *insert, uint32_t number,
+                      struct error *err)
+{
+    const struct catalog_table *table = insert->table;
+    struct sink_context *context;
+    const uint32_t *physical = NULL;
+    const char *id;
+    enum sink_accepts accepts;
+    struct plan_node *node;
+    TRY_ALLOC(id, arena_format(planner->arena, "%s-%u", planner->context->statement_id, number), err);
+    TRY(plan_sink_context(planner, table, insert->overwrite, id, &physical, &context, err));
     TRY(sink_accepts(context, &accepts, err));
     TRY(check_accepts(planner, input, insert, context, accepts, err));
     TRY(drop_nulls(planner, table, physical, input, &input, err));
@@ -185,5 +194,5 @@ enum status plan_sink(struct planner *planner, struct plan_node *input, const st
         node->sink.upsert_key = context->primary_key;
         node->sink.upsert_key_count = context->primary_key_count;
     }
-    return output_add(planner, node, err);
+    return plan_output_add(planner, node, err);
 }

@@ -3,7 +3,7 @@
  * For         physical*.c make it from relations, build.c makes circuits of it, explain.c prints it.
  * Shape       A DAG of plan_nodes, listed in topological order in the plan. A node's columns are those of its relation; operators that need
  *             other ones (computed keys, arguments) have a calc before, and one after that drops what was added.
- * Ownership   The statement's arena. Sources and exchange groups are owned by the plan (plan_close).
+ * Ownership   The statement's arena. Sources, exchange groups and dead-letter queues are owned by the plan (plan_close).
  */
 #ifndef SPATE_PLAN_PHYSICAL_H
 #define SPATE_PLAN_PHYSICAL_H
@@ -14,6 +14,7 @@
 /* operator, name in EXPLAIN, what it keeps */
 #define PLAN_OPERATOR_LIST(X)                                                                                                              \
     X(SOURCE, "Source", NULL)                                                                                                              \
+    X(DEAD_LETTERS, "DeadLetters", NULL)                                                                                                   \
     X(VALUES, "Values", NULL)                                                                                                              \
     X(WATERMARK, "Watermark", NULL)                                                                                                        \
     X(CALC, "Calc", NULL)                                                                                                                  \
@@ -46,6 +47,7 @@ struct plan_source {
     struct source_spec spec;
     const struct catalog_table *table;
     struct source_counters counters;
+    struct dead_letter *dead_letter; /* NULL: another error policy */
 };
 
 struct plan_node {
@@ -61,6 +63,7 @@ struct plan_node {
     struct plan_node *source; /* WATERMARK: the source below, for idle partitions */
     union {
         struct plan_source *read;
+        struct dead_letter_spec dead_letter;
         struct values_spec values;
         struct watermark_spec watermark;
         struct calc_spec calc;
@@ -87,6 +90,14 @@ struct plan_node {
     };
 };
 
+/* A table that records which cannot be read go to. */
+struct letter_route {
+    const struct catalog_table *table;
+    struct sink_context *sink;
+    struct dead_letter *queue;
+    const char *readers; /* names of the tables that they come from */
+};
+
 struct plan {
     const struct plan_context *context;
     struct plan_context context_copy;
@@ -101,9 +112,12 @@ struct plan {
     uint32_t group_count, group_capacity;
     struct source **sources;
     uint32_t source_count, source_capacity;
+    struct letter_route *routes;
+    uint32_t route_count, route_capacity;
     const char *before, *after; /* relation trees before and after the rules */
 };
 
+struct table_options; /* connectors/table_options.h */
 struct planner {
     struct plan *plan;
     struct arena *arena;
@@ -181,6 +195,19 @@ bool join_time_bounds(const struct plan_node *left, const struct plan_node *righ
 enum status plan_result(struct planner *planner, struct plan_node *input, struct result_queue *queue, bool in_order, struct error *err);
 enum status plan_sink(struct planner *planner, struct plan_node *input, const struct bound_insert *insert, uint32_t number,
                       struct error *err);
+
+enum status plan_sink_context(struct planner *planner, const struct catalog_table *table, bool overwrite, const char *statement_id,
+                              const uint32_t **physical, struct sink_context **context, struct error *err);
+enum status plan_output_add(struct planner *planner, struct plan_node *node, struct error *err);
+
+/* dead_letters.c */
+/* The queue for the records of a table with the policy 'dead-letter' that cannot be read; *queue NULL: it has another policy. Refuses a
+ * dead-letter table that is none. */
+enum status plan_dead_letter(struct planner *planner, const struct relation *scan, const struct table_options *options,
+                             struct dead_letter **queue, struct error *err);
+/* The queues' nodes and sinks: after all sources. */
+enum status plan_dead_letters(struct planner *planner, struct error *err);
+enum status plan_check_overwrites(struct planner *planner, const struct bound_insert *inserts, uint32_t count, struct error *err);
 
 /* explain.c */
 void plan_node_describe(const struct plan_node *node, struct text_builder *out);

@@ -89,6 +89,8 @@ static enum status source_start(struct planner *planner, const struct relation *
     TRY(source_physical(planner, table, &context->physical, err));
     TRY(source_partitions(planner, table, context, err));
     TRY(table_options_of(planner->arena, table, &context->options, err));
+    TRY(plan_dead_letter(planner, relation, context->options, &read->dead_letter, err));
+    context->dead_letter = read->dead_letter;
     TRY(source_open(context, &read->spec.source, err));
     return source_remember(planner->plan, read->spec.source, err);
 }
@@ -159,7 +161,9 @@ enum status plan_watermark(struct planner *planner, struct relation *relation, s
         .interval_us = settings.emit_strategy == 1 ? 0 : session->watermark_interval_us,
         .idle_timeout_us = settings.idle_timeout.us > 0 ? settings.idle_timeout.us : session->idle_timeout_us,
         .max_future_skew_us = settings.max_future_skew.us,
-        .skew_fails = settings.error_policy == 0,
+        .skew_fails = settings.error_policy == ERROR_POLICY_FAIL,
+        .dead_letter = source->read->dead_letter,
+        .table = source->table,
         .counters = &source->read->counters,
         .always_hidden = planner->watermarks_read,
     };

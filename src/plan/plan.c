@@ -1,4 +1,5 @@
 /* Making a plan: rules, operators, outputs; and what is asked of it afterwards. */
+#include "connectors/dead_letter.h"
 #include "plan/physical.h"
 #include "plan/rules.h"
 
@@ -99,6 +100,7 @@ static enum status make_query(struct planner *planner, struct relation *relation
     planner->top_sort = find_top_sort(relation);
     TRY(plan_relation(planner, relation, &top, err));
     TRY(plan_result(planner, top, queue, planner->top_sort != NULL, err));
+    TRY(plan_dead_letters(planner, err));
     return plan_finish(planner, err);
 }
 
@@ -128,6 +130,8 @@ static enum status make_inserts(struct planner *planner, const struct bound_inse
         TRY(plan_relation(planner, roots[i], &top, err));
         TRY(plan_sink(planner, top, &inserts[i], i, err));
     }
+    TRY(plan_check_overwrites(planner, inserts, count, err));
+    TRY(plan_dead_letters(planner, err));
     return plan_finish(planner, err);
 }
 
@@ -155,7 +159,10 @@ void plan_close(struct plan *plan)
     for (uint32_t i = plan->source_count; i-- > 0;) {
         source_close(plan->sources[i]);
     }
-    plan->group_count = plan->source_count = 0;
+    for (uint32_t i = 0; i < plan->route_count; i++) {
+        dead_letter_destroy(plan->routes[i].queue);
+    }
+    plan->group_count = plan->source_count = plan->route_count = 0;
 }
 
 void plan_abort(struct plan *plan)
@@ -213,6 +220,7 @@ void plan_progress_read(const struct plan *plan, struct plan_progress *progress)
             progress->bytes_total += counters->bytes_total;
             progress->failed += counters->failed;
             progress->dropped += counters->dropped;
+            progress->dead_lettered += counters->dead_lettered;
         }
     }
     progress_of_nodes(plan, progress);

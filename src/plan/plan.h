@@ -52,7 +52,7 @@ void plan_explain(const struct plan *plan, bool logical, struct text_builder *ou
 
 /* Progress and the reason for silence, from the running circuits' metrics. */
 struct plan_progress {
-    uint64_t rows_read, bytes_read, bytes_total, late, null_time, failed, dropped;
+    uint64_t rows_read, bytes_read, bytes_total, late, null_time, failed, dropped, dead_lettered;
     int64_t watermark_us; /* minimum over the tables; WATERMARK_NONE */
     const char *held_by;  /* the table that holds it back, NULL */
 };

@@ -252,6 +252,18 @@ enum status bind_hold_table(struct binder *binder, struct catalog_table *table, 
     return STATUS_OK;
 }
 
+/* For what is refused when the table is opened. A view's query is another text. */
+static void place_scan(const struct binder *binder, struct relation *relation, const struct position *at)
+{
+    while (relation->kind != RELATION_SCAN) {
+        relation = relation->inputs[0];
+    }
+    if (binder->view_depth == 0) {
+        relation->line = at->line;
+        relation->column = at->column;
+    }
+}
+
 enum status bind_named_table(struct binder *binder, const struct ast_name *name, const struct ast_hint *hints, uint32_t hint_count,
                              struct relation **relation, struct error *err)
 {
@@ -268,7 +280,12 @@ enum status bind_named_table(struct binder *binder, const struct ast_name *name,
     TRY(bind_hold_table(binder, found, err));
     const struct catalog_table *table = found;
     TRY(apply_table_hints(binder, hints, hint_count, &table, err));
-    return table->is_view ? bind_view(binder, table, relation, err) : bind_scan(binder, table, relation, err);
+    if (table->is_view) {
+        return bind_view(binder, table, relation, err);
+    }
+    TRY(bind_scan(binder, table, relation, err));
+    place_scan(binder, *relation, &name->at);
+    return STATUS_OK;
 }
 
 /* ---- FROM ---- */

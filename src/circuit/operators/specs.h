@@ -29,6 +29,15 @@ struct source_spec {
 };
 enum status source_node_create(struct circuit *circuit, const struct source_spec *spec, struct node **node, struct error *err);
 
+/* dead_letter_node.c: what the queue of a dead-letter table holds, at the end of each tick, on worker 0. Added after the sources, so that
+ * it is closed before them. */
+struct dead_letter_spec {
+    struct dead_letter *queue;
+    const struct type *row; /* of the table */
+    const char *readers;    /* "a, b": the tables whose records go there, for EXPLAIN */
+};
+enum status dead_letter_node_create(struct circuit *circuit, const struct dead_letter_spec *spec, struct node **node, struct error *err);
+
 /* values_node.c: constant rows, once, on worker 0. */
 struct values_spec {
     const struct schema *schema;
@@ -43,10 +52,12 @@ struct watermark_spec {
     struct node *source; /* the source node below, for idle partitions */
     uint32_t time_column;
     const struct expression *candidate;
-    int64_t interval_us;        /* 0: on-event */
-    int64_t idle_timeout_us;    /* 0: none */
-    int64_t max_future_skew_us; /* 0: none */
-    bool skew_fails;            /* the error policy is fail; else such rows are dropped and counted */
+    int64_t interval_us;             /* 0: on-event */
+    int64_t idle_timeout_us;         /* 0: none */
+    int64_t max_future_skew_us;      /* 0: none */
+    bool skew_fails;                 /* the error policy is fail; else such rows are dropped and counted */
+    struct dead_letter *dead_letter; /* and put there, without payload; NULL: another policy */
+    const char *table;
     struct source_counters *counters;
     bool always_hidden; /* CURRENT_WATERMARK is read downstream */
 };

@@ -6,10 +6,13 @@
  * time, cut to milliseconds, is not above the largest watermark that a row of the chunk could meet. An unbounded partition that is caught
  * up and quiet for the interval passes its candidate too.
  */
+#include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "circuit/operators/source_node.h"
 #include "circuit/operators/specs.h"
+#include "connectors/dead_letter.h"
 #include "data/calendar.h"
 #include "functions/program.h"
 
@@ -115,7 +118,38 @@ static void clock_follow(struct watermark_node *self, struct partition_clock *cl
     clock->candidate = seen;
 }
 
-/* Rows too far ahead of the job's clock. true: the batch's selection was narrowed. */
+static void describe_future(const struct watermark_node *self, const struct batch *batch, uint32_t row, int64_t time_us, char position[64],
+                            char text[256])
+{
+    int64_t ahead_s = (time_us - node_evaluation(&self->node)->now_us) / US_PER_SECOND;
+    snprintf(position, 64, "row %lld of partition %u", (long long)batch_ordinal(batch, row), batch->partition);
+    snprintf(text, 256, "has an event time %lld s ahead of the clock, in column '%.128s'", (long long)ahead_s,
+             self->names[self->spec->time_column]);
+}
+
+/* What becomes of a row too far ahead of the job's clock. */
+static enum status refuse_future(struct watermark_node *self, const struct batch *batch, uint32_t row, int64_t time_us, struct error *err)
+{
+    char position[64], text[256], code[16];
+    struct source_counters *counters = self->spec->counters;
+    describe_future(self, batch, row, time_us, position, text);
+    if (self->spec->skew_fails) {
+        return error_set(err, ERROR_TIME_IN_FUTURE, "table '%s', %s %s", self->spec->table, position, text);
+    }
+    if (self->spec->dead_letter == NULL) {
+        counters->dropped++;
+        return STATUS_OK;
+    }
+    snprintf(code, sizeof code, "SPATE-%d", (int)ERROR_TIME_IN_FUTURE);
+    struct letter_fields fields = {
+        .source = text_from(self->spec->table), .position = text_from(position), .code = text_from(code), .message = text_from(text)};
+    fields.message.length = utf8_valid_length(text, fields.message.length);
+    counters->failed++;
+    counters->dead_lettered++;
+    return dead_letter_push(self->spec->dead_letter, &fields, err);
+}
+
+/* Without rows too far ahead of the job's clock. */
 static enum status drop_future(struct watermark_node *self, struct batch *batch, const int64_t *times, struct error *err)
 {
     int64_t limit = node_evaluation(&self->node)->now_us + self->spec->max_future_skew_us;
@@ -125,20 +159,14 @@ static enum status drop_future(struct watermark_node *self, struct batch *batch,
     for (uint32_t k = 0; k < rows.count; k++) {
         uint32_t row = selection_row(&rows, k);
         bool ahead = times[row] != WATERMARK_NONE && times[row] > limit;
-        if (ahead && self->spec->skew_fails) {
-            return error_set(
-                err, ERROR_TIME_IN_FUTURE, "row %lld of partition %u has an event time %lld s ahead of the clock, in column '%s'",
-                (long long)batch_ordinal(batch, row), batch->partition,
-                (long long)((times[row] - node_evaluation(&self->node)->now_us) / US_PER_SECOND), self->names[self->spec->time_column]);
+        if (ahead) {
+            TRY(refuse_future(self, batch, row, times[row], err));
         }
         kept[count] = (uint16_t)row;
         count += !ahead;
     }
     if (count == rows.count) {
         return STATUS_OK;
-    }
-    if (self->spec->counters != NULL) {
-        self->spec->counters->dropped += rows.count - count;
     }
     uint16_t *selected;
     buffer_unref(batch->selected_buffer);

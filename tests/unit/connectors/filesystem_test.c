@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "connectors/dead_letter.h"
 #include "connectors/error_policy.h"
 #include "connectors/sink.h"
 #include "data/cell_text.h"
@@ -198,7 +199,7 @@ static void dead_letters_hold_the_record_and_its_place(void **state)
     assert_string_equal(rows, "1|NULL\n");
     free(rows);
     struct batch batch;
-    assert_int_equal(dead_letter_take(context.dead_letter, &table.budget, &row, &batch, &table.err), STATUS_OK);
+    assert_int_equal(dead_letter_take(context.dead_letter, CHUNK_ROWS, &row, &batch, &table.err), STATUS_OK);
     assert_int_equal(batch.count, 1);
     struct text_builder out = {0};
     for (uint32_t i = 0; i < 3; i++) {
