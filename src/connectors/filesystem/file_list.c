@@ -122,31 +122,31 @@ enum status file_list_scan(struct file_list *list, const char *root, const char 
     return STATUS_OK;
 }
 
-bool file_list_has(const struct file_list *list, const char *path)
+static const struct file_entry *find_entry(const struct file_list *list, const struct file_entry *like)
 {
-    struct file_entry key = {.path = (char *)(uintptr_t)path};
-    return list->count > 0 && bsearch(&key, list->entries, list->count, sizeof key, compare_entries) != NULL;
+    return list->count == 0 ? NULL : bsearch(like, list->entries, list->count, sizeof *like, compare_entries);
 }
 
-enum status file_list_add_new(struct file_list *all, struct file_list *scanned, struct error *err)
+enum status file_list_follow(struct file_list *list, struct file_list *scanned, struct error *err)
 {
-    struct file_list sorted = {0};
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < all->count && status == STATUS_OK; i++) { /* `all` is in the order of the scans */
-        status = list_append(&sorted, all->entries[i], err);
-    }
-    if (status == STATUS_OK && sorted.count > 1) {
-        qsort(sorted.entries, sorted.count, sizeof *sorted.entries, compare_entries);
-    }
-    for (size_t i = 0; i < scanned->count; i++) {
-        if (status != STATUS_OK || file_list_has(&sorted, scanned->entries[i].path)) {
-            free(scanned->entries[i].path);
-        } else {
-            status = list_append(all, scanned->entries[i], err);
+    for (size_t i = 0; i < scanned->count && status == STATUS_OK; i++) {
+        struct file_entry *entry = &scanned->entries[i];
+        const struct file_entry *before = find_entry(list, entry);
+        if (before == NULL || before->seen_bytes == 0) {
+            continue;
+        }
+        if (before->seen_bytes != entry->size && file_is_packed(entry->path)) {
+            status = error_set(err, ERROR_FILE_UNREADABLE,
+                               "'%s' has changed since it was read: a packed file must be whole when it appears", entry->path);
+        } else if (before->seen_bytes <= entry->size) {
+            entry->taken_bytes = before->taken_bytes;
+            entry->taken_lines = before->taken_lines;
+            entry->seen_bytes = before->seen_bytes;
         }
     }
-    free(sorted.entries);
-    free(scanned->entries);
+    file_list_clear(list);
+    *list = *scanned;
     *scanned = (struct file_list){0};
     return status;
 }

@@ -45,15 +45,25 @@ static enum status packing_open(struct file_stream *stream, struct error *err)
     return ready ? STATUS_OK : error_set(err, ERROR_BUDGET_SPENT, "no room to unpack '%s'", stream->path);
 }
 
-enum status file_stream_open(const char *path, struct file_stream **stream, struct error *err)
+static enum packing packing_of(const char *path)
+{
+    return ends_with(path, ".gz") ? PACKING_GZIP : ends_with(path, ".zst") ? PACKING_ZSTD : PACKING_NONE;
+}
+
+bool file_is_packed(const char *path)
+{
+    return packing_of(path) != PACKING_NONE;
+}
+
+enum status file_stream_open(const char *path, uint64_t offset, struct file_stream **stream, struct error *err)
 {
     struct file_stream *opened;
     TRY_ALLOC(opened, calloc(1, sizeof *opened), err);
     opened->descriptor = open(path, O_RDONLY | O_CLOEXEC);
     opened->path = strdup(path);
-    opened->packing = ends_with(path, ".gz") ? PACKING_GZIP : ends_with(path, ".zst") ? PACKING_ZSTD : PACKING_NONE;
+    opened->packing = packing_of(path);
     enum status status = STATUS_OK;
-    if (opened->descriptor < 0) {
+    if (opened->descriptor < 0 || (offset > 0 && lseek(opened->descriptor, (off_t)offset, SEEK_SET) < 0)) {
         status = error_set(err, ERROR_FILE_UNREADABLE, "cannot open '%s': %s", path, strerror(errno));
     } else if (opened->path == NULL) {
         status = error_set(err, ERROR_BUDGET_SPENT, "no room for a path");

@@ -32,6 +32,8 @@ struct file_entry {
     const char *name; /* in path */
     uint64_t size;
     int64_t modified_us;
+    /* Of a followed file: what its reader has taken (whole records) and seen (with the start of one that is not whole yet). */
+    uint64_t taken_bytes, taken_lines, seen_bytes;
 };
 struct file_list {
     struct file_entry *entries; /* by path */
@@ -39,9 +41,9 @@ struct file_list {
 };
 /* All files at or below `root` but those hidden ('_', '.'), whose path matches the pattern (NULL: all). */
 enum status file_list_scan(struct file_list *list, const char *root, const char *pattern, struct error *err);
-bool file_list_has(const struct file_list *list, const char *path);
-/* Moves the entries that `seen` lacks to its end (their order kept), and frees the rest. */
-enum status file_list_add_new(struct file_list *all, struct file_list *scanned, struct error *err);
+/* The list becomes that of a new scan (taken), keeping what was read of the files. A file that is gone is forgotten; one that is shorter
+ * than what was read begins anew. */
+enum status file_list_follow(struct file_list *list, struct file_list *scanned, struct error *err);
 void file_list_clear(struct file_list *list);
 
 /* partition_path.c */
@@ -54,7 +56,9 @@ enum status partition_value_vector(struct budget *budget, const struct type *typ
 
 /* file_stream.c: the bytes of a file, .gz and .zst unpacked. */
 struct file_stream;
-enum status file_stream_open(const char *path, struct file_stream **stream, struct error *err);
+bool file_is_packed(const char *path);
+/* From `offset` on (of a packed file: 0). */
+enum status file_stream_open(const char *path, uint64_t offset, struct file_stream **stream, struct error *err);
 /* Fills `room` bytes unless the file ends before; *got says how many. */
 enum status file_stream_read(struct file_stream *stream, char *to, size_t room, size_t *got, struct error *err);
 void file_stream_close(struct file_stream *stream); /* NULL is allowed */

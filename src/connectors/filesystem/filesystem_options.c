@@ -13,7 +13,7 @@ const struct option_def filesystem_options[] = {
      .summary = "The name of a partition whose value is NULL or empty."},
     {.name = "source.monitor-interval",
      OPTION_DURATION(struct filesystem_settings, monitor_interval),
-     .summary = "Looks for new files this often; the table is then unbounded."},
+     .summary = "Looks for new files and new lines this often; the table is then unbounded, and a line counts once it has its line end."},
     {.name = "source.partition-by-file",
      OPTION_BOOL(struct filesystem_settings, partition_by_file),
      .initial = "false",

@@ -1,10 +1,11 @@
 /* The file source. A reader walks its files in order; each is read in blocks of about a MiB, decoded where they lie: strings of
  * the rows are views into the block, which lives as long as they do. What is left of a block, the beginning of a record, is
  * carried to the front of the next. Blocks that nobody looks at any more are used again. */
-#include <pthread.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "connectors/error_policy.h"
 #include "connectors/filesystem/filesystem.h"
@@ -42,10 +43,11 @@ struct filesystem_reader {
     struct arena *arena;
     struct decoder *decoder;
     struct error_reporter reporter;
-    struct file_list files; /* an unbounded source: those found so far */
+    struct file_list files; /* an unbounded source: those of the last scan */
     size_t next_file, end_file;
     int64_t next_scan_us;
-    const struct file_entry *entry; /* the open file */
+    struct file_entry *entry; /* the open file */
+    bool follows;             /* it may grow: the line at its end is held back until it has its line end */
     struct file_stream *stream;
     bool stream_ended;
     struct vector *constants; /* per output column that is one, a row */
@@ -285,14 +287,15 @@ static enum status constant_value(struct filesystem_reader *self, const struct s
     return STATUS_OK;
 }
 
-static enum status open_file(struct filesystem_reader *self, const struct file_entry *entry, struct error *err)
+static enum status open_file(struct filesystem_reader *self, struct file_entry *entry, struct error *err)
 {
     const struct source_context *context = &self->source->context;
     self->entry = entry;
+    self->follows = !self->source->base.bounded && !file_is_packed(entry->path);
     snprintf(self->label, sizeof self->label, "file %s", entry->path);
     self->reporter.source = self->label;
-    self->reporter.byte = 0;
-    self->reporter.line = 0;
+    self->reporter.byte = entry->taken_bytes;
+    self->reporter.line = entry->taken_lines;
     for (uint32_t i = 0; i < context->column_count && self->source->constant_outputs; i++) {
         if (self->source->outputs[i].origin == ORIGIN_RECORD) {
             continue;
@@ -308,11 +311,19 @@ static enum status open_file(struct filesystem_reader *self, const struct file_e
     self->starved = true;
     self->block = NULL;
     self->used = self->filled = self->capacity = 0;
-    return file_stream_open(entry->path, &self->stream, err);
+    return file_stream_open(entry->path, entry->taken_bytes, &self->stream, err);
 }
 
 static void end_file(struct filesystem_reader *self)
 {
+    struct file_entry *entry = self->entry; /* of a bounded source the readers share the list */
+    if (self->follows) {
+        entry->taken_bytes = self->reporter.byte;
+        entry->taken_lines = self->reporter.line;
+        entry->seen_bytes = entry->taken_bytes + (self->filled - self->used);
+    } else if (!self->source->base.bounded) {
+        entry->seen_bytes = entry->size;
+    }
     file_stream_close(self->stream);
     self->stream = NULL;
 }
@@ -401,8 +412,10 @@ static enum status decode_file(struct filesystem_reader *self, struct decode_tar
             TRY(refill(self, err));
             blocks++;
         }
-        struct decode_input input = {
-            .bytes = self->bytes + self->used, .length = self->filled - self->used, .block = self->block, .last = self->stream_ended};
+        struct decode_input input = {.bytes = self->bytes + self->used,
+                                     .length = self->filled - self->used,
+                                     .block = self->block,
+                                     .last = self->stream_ended && !self->follows};
         if (input.length > 0) {
             TRY(self->decoder->type->decode(self->decoder, &input, target, err));
         }
@@ -480,29 +493,50 @@ static enum status read_file(struct filesystem_reader *self, uint32_t row_limit,
     return status;
 }
 
+/* Opens the next file of the list that has something new; none: self->stream stays NULL. */
+static enum status next_listed(struct filesystem_reader *self, const struct file_list *list, struct error *err)
+{
+    while (self->next_file < self->end_file && self->stream == NULL) {
+        struct file_entry *entry = &list->entries[self->next_file++];
+        bool bounded = self->source->base.bounded;
+        if (!bounded && entry->seen_bytes == entry->size) {
+            continue;
+        }
+        enum status status = open_file(self, entry, err);
+        bool gone = !bounded && status != STATUS_OK && access(entry->path, F_OK) != 0 && errno == ENOENT; /* since the scan */
+        if (status != STATUS_OK && !gone) {
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status scan_again(struct filesystem_reader *self, struct error *err)
+{
+    const struct filesystem_source *source = self->source;
+    struct file_list found;
+    TRY(file_list_scan(&found, source->root, source->settings.path_pattern, err));
+    self->entry = NULL; /* the list moves */
+    TRY(file_list_follow(&self->files, &found, err));
+    self->next_file = 0;
+    self->end_file = self->files.count;
+    return STATUS_OK;
+}
+
 /* Opens the next file there is; none: self->stream stays NULL, *wait_us says when to look again (0: never). */
 static enum status next_file(struct filesystem_reader *self, int64_t *wait_us, struct error *err)
 {
     const struct filesystem_source *source = self->source;
     *wait_us = 0;
-    if (self->next_file < self->end_file) {
-        const struct file_list *list = source->base.bounded ? &source->files : &self->files;
-        return open_file(self, &list->entries[self->next_file++], err);
-    }
-    if (source->base.bounded) {
+    TRY(next_listed(self, source->base.bounded ? &source->files : &self->files, err));
+    if (source->base.bounded || self->stream != NULL) {
         return STATUS_OK;
     }
     int64_t now = source->context.clock->monotonic_us(source->context.clock);
     if (now >= self->next_scan_us) {
-        struct file_list found;
-        TRY(file_list_scan(&found, source->root, source->settings.path_pattern, err));
-        self->entry = NULL; /* the list may move */
-        TRY(file_list_add_new(&self->files, &found, err));
-        self->end_file = self->files.count;
         self->next_scan_us = now + source->settings.monitor_interval.us;
-        if (self->next_file < self->end_file) {
-            return open_file(self, &self->files.entries[self->next_file++], err);
-        }
+        TRY(scan_again(self, err));
+        TRY(next_listed(self, &self->files, err));
     }
     *wait_us = self->next_scan_us > now ? self->next_scan_us - now : 1;
     return STATUS_OK;
