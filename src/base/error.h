@@ -26,6 +26,9 @@
     X(LIMIT, LIMIT, "a limit is reached; the text names it")                                                                               \
     X(UNAVAILABLE, RETRY, "a peer or file does not answer; back off and try again")                                                        \
     X(CANCELLED, NONE, "the caller asked to stop")                                                                                         \
+    X(DENIED, USER, "a store or peer refuses these credentials or rights")                                                                 \
+    X(CORRUPT, DATA, "what was stored is not what comes back; keep it, and look at it")                                                    \
+    X(FULL, LIMIT, "no space or quota is left; nothing was changed")                                                                       \
     X(FENCED, FATAL, "another instance owns this work; stop at once")                                                                      \
     X(INTERNAL, FATAL, "a fault in Spate itself")
 #define X(name, class, meaning) STATUS_##name,

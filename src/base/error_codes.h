@@ -2,7 +2,7 @@
  *
  * For         `spate errors`, messages, tests. One list; nothing else names a number.
  * Invariants  Numbers are never reused. 1000: SQL text, names, types; 2000: values; 3000: sources, files, formats;
- *             4000: sinks; 5000: limits; 6000: jobs and sessions; 9000: faults of ours. Within a range, add at its end.
+ *             4000: sinks; 5000: limits; 6000: jobs and sessions; 7000: stores and modules; 9000: faults of ours. Within a range, add at its end.
  */
 #ifndef SPATE_BASE_ERROR_CODES_H
 #define SPATE_BASE_ERROR_CODES_H
@@ -48,6 +48,16 @@
     X(CANCELLED, 6001, CANCELLED, "57014", "run it again if that was not intended")                                                        \
     X(MISUSE, 6002, INVALID_OPTION, "55000", "see include/spate/spate.h for the order of calls")                                           \
     X(THREAD, 6003, UNAVAILABLE, "53000", "lower parallelism.default or raise the limit of threads")                                       \
+    X(STORE_DENIED, 7001, DENIED, "42501", "check the credentials and their rights on the store")                                          \
+    X(STORE_UNAVAILABLE, 7002, UNAVAILABLE, "58030", "check that the store is there and answers; then try again")                          \
+    X(STORE_CORRUPT, 7003, CORRUPT, "XX001", "keep the object for inspection, and restore it from elsewhere")                              \
+    X(STORE_FULL, 7004, FULL, "53100", "free space or raise the quota; what was there is unchanged")                                       \
+    X(STORE_URI, 7005, INVALID_OPTION, "22023", "write it like file:///dir, azure://account/container/prefix or s3://bucket/prefix")       \
+    X(STORE_KEY, 7006, INVALID_OPTION, "22023", "use UTF-8 parts separated by single slashes, 900 bytes in all")                           \
+    X(STORE_CLOCK, 7007, DENIED, "22008", "set this machine's clock (or the server's) right")                                              \
+    X(STORE_UNABLE, 7008, UNSUPPORTED, "0A000", "use a store that can do it; docs/storage.md says which")                                  \
+    X(MODULE_MISSING, 7009, UNSUPPORTED, "0A000", "install the package, build the target, or set SPATE_MODULE_PATH")                       \
+    X(MODULE_REFUSED, 7010, UNSUPPORTED, "58P01", "install program and modules from the same build")                                       \
     X(INTERNAL, 9001, INTERNAL, "XX000", "report it with the statement and the message")
 
 #define X(name, number, status, sqlstate, remedy) ERROR_##name = (number),

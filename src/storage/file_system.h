@@ -25,15 +25,25 @@ struct file_system {
     int (*link)(const struct file_system *files, const char *from, const char *to);
     int (*unlink)(const struct file_system *files, const char *path);
     int (*mkdir)(const struct file_system *files, const char *path, mode_t mode);
+    int (*rmdir)(const struct file_system *files, const char *path);
     int (*stat)(const struct file_system *files, const char *path, struct stat *status);
+    int (*fstat)(const struct file_system *files, int fd, struct stat *status);
+    /* An exclusive lock on one byte of the file that the descriptor's close, or its process's death, ends: -1 and EAGAIN when another
+     * descriptor has it, of this process or another. Never waits. */
+    int (*lock)(const struct file_system *files, int fd, off_t byte);
+    /* Names in a folder, in any order, without "." and "..". visit returns false to end it. -1: errno says why. */
+    int (*list)(const struct file_system *files, const char *path, bool (*visit)(void *context, const char *name, bool is_folder),
+                void *context);
 };
 extern const struct file_system file_system_real;
 
 /* Writes all of it, whatever the pieces; false: errno says why. */
 bool file_system_write_all(const struct file_system *files, int fd, const void *bytes, size_t length);
-/* fsync of the folder that holds the path, so that a rename in it survives. */
+/* fsync of a folder, so that renames in it survive. A file system that cannot sync folders at all counts as done. */
+bool file_system_sync_folder(const struct file_system *files, const char *path);
+/* The same of the folder that holds the path. */
 bool file_system_sync_parent(const struct file_system *files, const char *path);
-/* mkdir -p, each new folder synced in its parent. */
+/* mkdir -p, each new folder synced in its parent; false: errno says why. */
 bool file_system_make_folders(const struct file_system *files, const char *path);
 
 #endif

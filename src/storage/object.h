@@ -11,7 +11,7 @@
  * Checksums   CRC-32C of the whole object is computed while it is put, sent or kept by the driver, and checked on whole reads. An
  *             expected one given to put makes a differing body CORRUPT before it can be seen.
  * Ownership   Strings in results are the caller's struct. A store is closed by whoever opened it.
- * Threads     All calls of one store from any threads at once, except close.
+ * Threads     All calls of one store from any threads at once, except close. A process that forks opens its stores afterwards.
  */
 #ifndef SPATE_STORAGE_OBJECT_H
 #define SPATE_STORAGE_OBJECT_H
@@ -22,6 +22,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+
+struct file_system;
+struct option_def;
 
 enum { OBJECT_KEY_MAX = 900, OBJECT_ETAG_MAX = 96, OBJECT_PART_BYTES = 8 << 20 };
 
@@ -56,8 +59,8 @@ struct object_caps {
 struct object_option {
     const char *name, *value;
 };
-struct object_environment { /* what a test replaces */
-    const struct clock *clock;
+struct object_environment {          /* what a test replaces; NULL for it: all as the system has it */
+    const struct clock *clock;       /* NULL: the system's */
     const struct file_system *files; /* storage/file_system.h; NULL: the real one */
     uint64_t random_seed;            /* 0: from the system */
 };
@@ -81,9 +84,10 @@ struct object_driver {
                        enum object_result *result, struct object_info *info, struct error *err);
     enum status (*head)(struct object_store *store, const char *key, enum object_result *result, struct object_info *info,
                         struct error *err);
-    /* etag NULL: whatever is there. ABSENT when there was nothing. */
+    /* etag NULL: whatever is there, else CONFLICT when another one is. ABSENT when there was nothing. */
     enum status (*remove)(struct object_store *store, const char *key, const char *etag, enum object_result *result, struct error *err);
-    /* Complete (paging inside): every object that was there during the whole call. `after`: keys above it only; NULL: all. */
+    /* Complete (paging inside): every object that was there during the whole call. `after`: keys above it only; NULL: all. An object
+     * whose description cannot be read (get and head say CORRUPT) is listed with an empty etag. */
     enum status (*list)(struct object_store *store, const char *prefix, const char *after, object_visit visit, void *context,
                         struct error *err);
     struct object_caps (*caps)(const struct object_store *store);

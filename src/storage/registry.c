@@ -1,0 +1,103 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/option.h"
+#include "base/text.h"
+#include "storage/file_store.h"
+
+static const struct object_driver *const drivers[] = {&file_driver};
+
+const struct object_driver *const *object_driver_list(uint32_t *count)
+{
+    *count = ARRAY_LENGTH(drivers);
+    return drivers;
+}
+
+/* "scheme:" of the URI; a plain path is a file. */
+static struct text scheme_of(const char *uri)
+{
+    size_t length = strspn(uri, "abcdefghijklmnopqrstuvwxyz0123456789+");
+    return length > 0 && uri[length] == ':' ? (struct text){uri, length} : TEXT("file");
+}
+
+static enum status find_driver(const char *uri, const struct object_driver **driver, struct error *err)
+{
+    struct text scheme = scheme_of(uri);
+    struct text_builder names = {0};
+    for (size_t i = 0; i < ARRAY_LENGTH(drivers); i++) {
+        if (text_equal(scheme, text_from(drivers[i]->scheme))) {
+            *driver = drivers[i];
+            text_builder_close(&names);
+            return STATUS_OK;
+        }
+        text_append_format(&names, "%s%s", i == 0 ? "" : ", ", drivers[i]->scheme);
+    }
+    enum status status = error_set(err, ERROR_STORE_URI, "there is no store for the scheme '%.*s' of '%.300s'; there is: %s",
+                                   (int)scheme.length, scheme.bytes, uri, names.failed ? "" : names.bytes);
+    text_builder_close(&names);
+    return status;
+}
+
+/* Is it an option of another driver? Then it is that one's to check. */
+static bool belongs_to_another(const struct object_driver *driver, const char *name)
+{
+    struct text owner = {name, strcspn(name, ".")};
+    for (size_t i = 0; i < ARRAY_LENGTH(drivers); i++) {
+        if (drivers[i] != driver && text_equal(owner, text_from(drivers[i]->scheme))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum status read_options(const struct object_driver *driver, const struct object_option *options, size_t count, void *settings,
+                                struct arena *arena, struct error *err)
+{
+    char what[64];
+    snprintf(what, sizeof what, "the store '%s:'", driver->scheme);
+    TRY(option_defaults(driver->options, driver->option_count, settings, arena, err));
+    for (size_t i = 0; i < count; i++) {
+        const struct option_def *def;
+        if (!belongs_to_another(driver, options[i].name)) {
+            TRY(option_find(driver->options, driver->option_count, what, options[i].name, &def, err));
+            TRY(option_apply(def, options[i].value, settings, arena, err));
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status object_store_open(const char *uri, const struct object_option *options, size_t option_count,
+                              const struct object_environment *environment, struct object_store **store, struct error *err)
+{
+    const struct object_driver *driver;
+    struct object_environment actual = environment == NULL ? (struct object_environment){0} : *environment;
+    struct budget budget;
+    struct arena *arena;
+    void *settings;
+    enum status status;
+    actual.clock = actual.clock == NULL ? &clock_system : actual.clock;
+    TRY(find_driver(uri, &driver, err));
+    budget_init(&budget, NULL, "options of a store", BUDGET_UNLIMITED);
+    TRY_ALLOC(arena, arena_create(&budget, "options of a store"), err);
+    if ((settings = arena_alloc(arena, driver->settings_bytes)) == NULL) {
+        status = error_set(err, ERROR_BUDGET_SPENT, "no room for the options of a store");
+        goto done;
+    }
+    TRY_GOTO(done, status, read_options(driver, options, option_count, settings, arena, err));
+    status = driver->open(uri, settings, &actual, store, err);
+done:
+    if (status != STATUS_OK) {
+        error_add_context(err, "while opening the store '%.300s'", uri);
+    }
+    arena_destroy(arena);
+    return status;
+}
+
+void object_store_close(struct object_store *store)
+{
+    if (store != NULL) {
+        store->driver->close(store);
+    }
+}
