@@ -48,6 +48,10 @@
     X(CANCELLED, 6001, CANCELLED, "57014", "run it again if that was not intended")                                                        \
     X(MISUSE, 6002, INVALID_OPTION, "55000", "see include/spate/spate.h for the order of calls")                                           \
     X(THREAD, 6003, UNAVAILABLE, "53000", "lower parallelism.default or raise the limit of threads")                                       \
+    X(STATE_CORRUPT, 6004, CORRUPT, "XX001", "restore an older checkpoint or a savepoint")                                                 \
+    X(STATE_MISFIT, 6005, INVALID_SQL, "55000", "run the SQL that wrote the state, or start anew with --fresh")                            \
+    X(JOB_TAKEN, 6006, FENCED, "55006", "stop the other process, or wait for it with --standby")                                           \
+    X(STATE_UNSUPPORTED, 6007, UNSUPPORTED, "0A000", "run the job without checkpoints")                                                    \
     X(STORE_DENIED, 7001, DENIED, "42501", "check the credentials and their rights on the store")                                          \
     X(STORE_UNAVAILABLE, 7002, UNAVAILABLE, "58030", "check that the store is there and answers; then try again")                          \
     X(STORE_CORRUPT, 7003, CORRUPT, "XX001", "keep the object for inspection, and restore it from elsewhere")                              \

@@ -11,6 +11,7 @@
 
 #include "base/wakeup.h"
 #include "circuit/node.h"
+#include "state/snapshot.h"
 
 struct pipeline_settings {
     int64_t tick_rows;             /* pipeline.tick.rows: 0 adaptive, -1 all there is */
@@ -27,6 +28,7 @@ struct circuit {
     const struct clock *clock;
     struct pipeline_settings settings;
     uint32_t worker, worker_count;
+    bool incremental;             /* checkpoints after the first hold changes only: nodes keep lists of what they touch */
     const atomic_bool *cancelled; /* set by any thread: pull comes back soon */
     struct wakeup *wakeup;        /* signalled when a source has rows; the job waits on it */
     uint64_t tick_number;         /* of the tick that runs */
@@ -49,6 +51,14 @@ enum status circuit_pull(struct circuit *circuit, const struct tick *tick, enum 
 enum status circuit_finish(struct circuit *circuit, const struct tick *tick, struct error *err);
 enum status circuit_stop(struct circuit *circuit, struct error *err); /* stop() of every sink */
 int64_t circuit_next_timer(const struct circuit *circuit);            /* INT64_MAX: none */
+
+/* State, between two ticks (circuit_state.c). */
+enum status circuit_name_nodes(struct circuit *circuit, struct error *err); /* once, when all nodes are there */
+enum status circuit_save(struct circuit *circuit, struct snapshot_writer *writer, struct error *err);
+/* Whom the rows of a snapshot go to; then circuit_restored. */
+struct snapshot_target circuit_restore_target(struct circuit *circuit, bool ignore_unclaimed);
+enum status circuit_restored(struct circuit *circuit, struct error *err);
+
 uint32_t circuit_worker_of(uint64_t hash, uint32_t worker_count, uint32_t max_parallelism);
 
 #endif

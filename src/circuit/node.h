@@ -14,6 +14,9 @@
  * Batches     Borrowed in receive; batch_ref to keep. 1..CHUNK_ROWS rows. A node that makes more than a chunk emits in between.
  * Changes     Weights say insert and delete; a node whose plan says append-only input may assert that weights == NULL or > 0.
  * Errors      A failing value of a changing row is held back by the node (circuit/held_errors.h), see engine.md 4.
+ * State       A node that keeps anything from one tick to the next declares it as tables (state/snapshot.h) when it is made, writes them in
+ *             `save` between two ticks, and takes them back in `restore` before the first: save, destroy, create, restore and go on gives
+ *             the same output as going on, at any parallelism. `restored` comes once when all rows are there.
  * Threads     A node belongs to its circuit's worker.
  */
 #ifndef SPATE_CIRCUIT_NODE_H
@@ -22,7 +25,10 @@
 #include "data/batch.h"
 #include "functions/evaluation.h"
 
-struct circuit; /* circuit/circuit.h */
+struct circuit;        /* circuit/circuit.h */
+struct snapshot_table; /* state/snapshot.h */
+struct snapshot_writer;
+struct snapshot_rows;
 struct node;
 
 enum { NODE_INPUTS_MAX = 64 };
@@ -57,6 +63,10 @@ struct node_type {
     enum status (*pull)(struct node *node, const struct tick *tick, enum pull_state *state, struct error *err);
     /* Sinks, and what feeds only them: the job stops before its input has ended: make durable and show what was written. */
     enum status (*stop)(struct node *node, struct error *err);
+    /* Nodes with tables. After snapshot_begin: all rows, or what has changed since the last save. */
+    enum status (*save)(struct node *node, struct snapshot_writer *writer, struct error *err);
+    enum status (*restore)(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err);
+    enum status (*restored)(struct node *node, struct error *err); /* NULL: nothing to do */
 };
 
 struct edge {
@@ -74,6 +84,10 @@ struct node {
     uint32_t output_count;
     int64_t watermark;
     struct node_metrics metrics;
+    const struct snapshot_table *tables; /* set by create; they live as long as the circuit */
+    uint32_t table_count;
+    uint64_t shape; /* of the plan below and of the tables: circuit/circuit_state.c */
+    const char *id; /* of a node with tables: the same in every process that runs the same SQL */
 };
 
 /* Sends a batch to all consumers. The batch stays the caller's. Empty ones (no selected row) are not sent. */

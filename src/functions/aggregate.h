@@ -16,6 +16,7 @@
 #define SPATE_FUNCTIONS_AGGREGATE_H
 
 #include "base/slab.h"
+#include "base/text.h"
 #include "data/batch.h"
 #include "functions/evaluation.h"
 #include "functions/expression.h"
@@ -57,6 +58,11 @@ struct accumulator {
     enum status (*merge)(const struct accumulator *accumulator, void *into, const void *from, int64_t weight, struct slab *heap,
                          struct error *err);
     void (*clear)(const struct accumulator *accumulator, void *state, struct slab *heap); /* NULL: nothing to free */
+    /* The state as bytes that any later process understands, and back into a zeroed state. NULL, both: the state holds no pointer and is
+     * its own bytes. load: BAD_RECORD (STATE_CORRUPT) when they are not such bytes; it reads none past `length`. */
+    void (*save)(const struct accumulator *accumulator, const void *state, struct text_builder *out);
+    enum status (*load)(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length, struct slab *heap,
+                        struct error *err);
     const void *data;
 };
 

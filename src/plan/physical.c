@@ -88,7 +88,15 @@ enum status plan_add(struct planner *planner, enum plan_operator op, struct plan
 
 struct input_spec plan_input(const struct plan_node *node)
 {
-    return (struct input_spec){node->schema, node->properties.changes, node->properties.ordered};
+    static const enum snapshot_place places[] = {
+        [DISTRIBUTION_ANY] = SNAPSHOT_EVERY, [DISTRIBUTION_ONE] = SNAPSHOT_ONE, [DISTRIBUTION_HASH] = SNAPSHOT_HASH};
+    const struct properties *properties = &node->properties;
+    return (struct input_spec){node->schema,
+                               properties->changes,
+                               properties->ordered,
+                               places[properties->distribution],
+                               properties->distribution_columns.columns,
+                               properties->distribution_columns.count};
 }
 
 enum status plan_schema_make(struct planner *planner, uint32_t count, struct column **columns, struct schema **schema, struct error *err)

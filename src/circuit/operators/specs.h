@@ -18,6 +18,9 @@
 struct input_spec {
     const struct schema *schema; /* names for messages, types */
     bool changes, ordered;
+    enum snapshot_place placed; /* which worker has a row: also where a row of state goes when it is restored */
+    const uint32_t *placed_by;  /* SNAPSHOT_HASH: columns */
+    uint32_t placed_by_count;
 };
 
 /* source_node.c: reads partitions of a source ahead in threads; emits in the order of partitions and rows. On worker w it reads
