@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 /* The largest pages are as large as the kernel's huge pages, and come as those: one fault instead of 512. */
-enum { GRAIN = 16, LINEAR_MAX = 256, LINEAR_CLASSES = LINEAR_MAX / GRAIN, FIRST_PAGE = 4096, LARGEST_PAGE = 1 << 21 };
+enum { STEP = 8, LINEAR_MAX = 256, LINEAR_CLASSES = LINEAR_MAX / STEP, FIRST_PAGE = 4096, LARGEST_PAGE = 1 << 21 };
 
 struct slab_page {
     struct slab_page *next;
@@ -17,11 +17,11 @@ struct slab_large {
     size_t bytes, padding; /* keeps what follows 16-byte aligned */
 };
 
-/* Steps of 16 up to 256, then four steps to each power of two. */
-static uint32_t class_of(size_t bytes)
+/* Steps of 8 up to 256, of which a coarser slab uses every other, then four steps to each power of two. */
+static uint32_t class_of(size_t grain, size_t bytes)
 {
     if (bytes <= LINEAR_MAX) {
-        return bytes == 0 ? 0 : (uint32_t)((bytes - 1) / GRAIN);
+        return bytes == 0 ? (uint32_t)(grain / STEP) - 1 : (uint32_t)(((bytes + grain - 1) & ~(grain - 1)) / STEP) - 1;
     }
     uint32_t log = 63 - (uint32_t)__builtin_clzll(bytes - 1); /* 2^log < bytes <= 2^(log+1) */
     return LINEAR_CLASSES + (log - 8) * 4 + (uint32_t)(((bytes - 1) >> (log - 2)) & 3);
@@ -30,7 +30,7 @@ static uint32_t class_of(size_t bytes)
 static size_t class_bytes(uint32_t size_class)
 {
     if (size_class < LINEAR_CLASSES) {
-        return (size_t)(size_class + 1) * GRAIN;
+        return (size_t)(size_class + 1) * STEP;
     }
     uint32_t step = size_class - LINEAR_CLASSES;
     return ((size_t)1 << (8 + step / 4)) + ((size_t)(step % 4 + 1) << (6 + step / 4));
@@ -38,12 +38,12 @@ static size_t class_bytes(uint32_t size_class)
 
 size_t slab_round(size_t bytes)
 {
-    return bytes > SLAB_BLOCK_MAX ? bytes : class_bytes(class_of(bytes));
+    return bytes > SLAB_BLOCK_MAX ? bytes : class_bytes(class_of(SLAB_GRAIN, bytes));
 }
 
-void slab_open(struct slab *slab, struct budget *budget)
+void slab_open(struct slab *slab, struct budget *budget, size_t grain)
 {
-    *slab = (struct slab){.budget = budget, .page_bytes = FIRST_PAGE};
+    *slab = (struct slab){.budget = budget, .grain = grain, .page_bytes = FIRST_PAGE};
 }
 
 static void *map_page(void)
@@ -132,7 +132,7 @@ void *slab_alloc(struct slab *slab, size_t bytes)
     if (bytes > SLAB_BLOCK_MAX) {
         return large_alloc(slab, bytes);
     }
-    uint32_t size_class = class_of(bytes);
+    uint32_t size_class = class_of(slab->grain, bytes);
     void *block = slab->free[size_class];
     if (block != NULL) {
         memcpy(&slab->free[size_class], block, sizeof(void *));
@@ -156,14 +156,15 @@ void slab_free(struct slab *slab, void *memory, size_t bytes)
         large_free(slab, memory);
         return;
     }
-    uint32_t size_class = class_of(bytes);
+    uint32_t size_class = class_of(slab->grain, bytes);
     memcpy(memory, &slab->free[size_class], sizeof(void *));
     slab->free[size_class] = memory;
 }
 
 void *slab_resize(struct slab *slab, void *old, size_t old_bytes, size_t bytes)
 {
-    if (old != NULL && bytes <= SLAB_BLOCK_MAX && old_bytes <= SLAB_BLOCK_MAX && class_of(old_bytes) == class_of(bytes)) {
+    if (old != NULL && bytes <= SLAB_BLOCK_MAX && old_bytes <= SLAB_BLOCK_MAX &&
+        class_of(slab->grain, old_bytes) == class_of(slab->grain, bytes)) {
         return old;
     }
     void *block = slab_alloc(slab, bytes);
@@ -185,5 +186,5 @@ void slab_close(struct slab *slab)
         charged_free(slab, page, page->bytes);
     }
     assert(slab->bytes == 0);
-    slab_open(slab, slab->budget);
+    slab_open(slab, slab->budget, slab->grain);
 }

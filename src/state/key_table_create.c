@@ -58,7 +58,7 @@ enum status key_table_create(struct budget *budget, const struct type *const *ke
     created->key_count = key_count;
     created->value_count = value_count;
     created->free_slot = SLOT_NONE;
-    slab_open(&created->heap, budget);
+    slab_open(&created->heap, budget, SLAB_GRAIN);
     enum status status = table_open(created, key_types, value_bytes, err);
     if (status != STATUS_OK) {
         key_table_destroy(created);

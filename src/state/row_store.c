@@ -1,6 +1,7 @@
-/* A row is one block of a slab: header, NULL bits (rounded to 8 bytes), a fixed part per column (a string or nested value: its
- * length, first bytes and offset, see struct part), then the variable bytes. Everything that is not a value is zero, and offsets follow
- * from what is before them, so equal rows have equal bytes. A handle is the block's address.
+/* A row is one block of a slab: its hash (8 bytes; none where no one asks for it), its length (4 bytes; none where all rows are equally
+ * long), NULL bits, a fixed part per column (a string or nested value: its length, first bytes and offset, see struct part), then the
+ * variable bytes. Everything that is not a value is zero, and offsets follow from what is before them, so equal rows have equal bytes. A
+ * handle is the block's address. So a bid of two numbers takes 24 bytes.
  */
 #include "state/row_store.h"
 
@@ -14,10 +15,6 @@
 /* SLICE_ROWS: rows are encoded so many at a time that they stay in the cache from their first column to their last. */
 enum { COLUMNS_MAX = 4096, SLICE_ROWS = 64 };
 
-struct row_header {
-    uint64_t hash;
-    uint32_t bytes, padding; /* bytes: of the whole block */
-};
 /* A value of variable length: inline when it is short, else at `offset` of the block. */
 struct part {
     uint32_t length;
@@ -39,6 +36,7 @@ struct row_store {
     struct budget *budget;
     struct slab slab;
     uint32_t column_count, fixed_bytes;
+    uint32_t length_offset, null_offset; /* in a block; the hash is at 0 */
     bool variable, unhashed;
     struct store_column *columns;
     uint32_t *all; /* 0, 1, 2, ... */
@@ -51,26 +49,31 @@ static uint8_t *row_bytes(row_handle handle)
     return (uint8_t *)(uintptr_t)handle;
 }
 
-static bool row_is_null(const uint8_t *row, uint32_t column)
+static bool row_is_null(const struct row_store *store, const uint8_t *row, uint32_t column)
 {
-    return ((row[sizeof(struct row_header) + column / 8] >> (column % 8)) & 1) != 0;
+    return ((row[store->null_offset + column / 8] >> (column % 8)) & 1) != 0;
 }
 
-static void lay_out(struct row_store *store, const struct type *const *types)
+static void describe_column(struct store_column *column, const struct type *type)
 {
-    uint32_t offset = (uint32_t)sizeof(struct row_header) + (store->column_count + 63) / 64 * 8;
+    column->type = type;
+    column->physical = type_physical(type);
+    column->text = column->physical == PHYSICAL_STRING;
+    column->encoded = column->physical == PHYSICAL_SPAN || column->physical == PHYSICAL_ROW;
+    column->width = column->encoded ? (uint32_t)sizeof(struct part) : physical_bytes(column->physical);
+}
+
+static void lay_out(struct row_store *store)
+{
+    store->length_offset = store->unhashed ? 0 : sizeof(uint64_t);
+    store->null_offset = store->length_offset + (store->variable ? (uint32_t)sizeof(uint32_t) : 0);
+    uint32_t offset = store->null_offset + (store->column_count + 7) / 8;
     for (uint32_t i = 0; i < store->column_count; i++) {
         struct store_column *column = &store->columns[i];
-        column->type = types[i];
-        column->physical = type_physical(types[i]);
-        column->text = column->physical == PHYSICAL_STRING;
-        column->encoded = column->physical == PHYSICAL_SPAN || column->physical == PHYSICAL_ROW;
-        column->width = column->encoded ? (uint32_t)sizeof(struct part) : physical_bytes(column->physical);
         uint32_t align = column->width > 8 ? 8 : column->width == 0 ? 1 : column->width;
         offset = (offset + align - 1) / align * align;
         column->offset = offset;
         offset += column->width;
-        store->variable = store->variable || column->text || column->encoded;
     }
     store->fixed_bytes = (offset + 7) / 8 * 8;
 }
@@ -91,11 +94,13 @@ enum status row_store_create(struct budget *budget, const struct type *const *ty
         return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for a store of rows");
     }
     *created = (struct row_store){.budget = budget, .column_count = column_count, .columns = columns, .all = all, .sizes = sizes};
-    slab_open(&created->slab, budget);
+    slab_open(&created->slab, budget, sizeof(uint64_t));
     for (uint32_t i = 0; i < column_count; i++) {
         all[i] = i;
+        describe_column(&columns[i], types[i]);
+        created->variable = created->variable || columns[i].text || columns[i].encoded;
     }
-    lay_out(created, types);
+    lay_out(created);
     *store = created;
     return STATUS_OK;
 }
@@ -115,7 +120,9 @@ void row_store_destroy(struct row_store *store)
 
 void row_store_omit_hashes(struct row_store *store)
 {
+    assert(store->slab.bytes == 0);
     store->unhashed = true;
+    lay_out(store);
 }
 
 /* Adds the variable bytes of a column to each row's size. */
@@ -157,9 +164,11 @@ static enum status allocate_rows(struct row_store *store, uint32_t count, row_ha
 static void start_rows(struct row_store *store, uint32_t first, uint32_t end, const row_handle *handles)
 {
     for (uint32_t k = first; k < end; k++) {
-        struct row_header *header = (struct row_header *)(void *)row_bytes(handles[k]);
-        memset(header, 0, store->fixed_bytes);
-        header->bytes = store->sizes[k];
+        uint8_t *row = row_bytes(handles[k]);
+        memset(row, 0, store->fixed_bytes);
+        if (store->variable) {
+            memcpy(row + store->length_offset, &store->sizes[k], sizeof(uint32_t));
+        }
         store->sizes[k] = store->fixed_bytes; /* from here on: where the next variable part goes */
     }
 }
@@ -216,7 +225,7 @@ static void put_column(struct row_store *store, uint32_t index, const struct vec
         uint32_t from = selection_row(&rows, k);
         uint8_t *row = row_bytes(handles[k]);
         if (!vector_is_valid(vector, from)) {
-            row[sizeof(struct row_header) + index / 8] |= (uint8_t)(1U << (index % 8));
+            row[store->null_offset + index / 8] |= (uint8_t)(1U << (index % 8));
         } else {
             put_value(store, column, vector, from, row, &store->sizes[k]);
         }
@@ -260,26 +269,32 @@ enum status row_store_add(struct row_store *store, const struct batch *batch, ro
     return STATUS_OK;
 }
 
-static uint32_t row_size(row_handle handle)
+static uint32_t row_size(const struct row_store *store, row_handle handle)
 {
-    return ((const struct row_header *)(const void *)row_bytes(handle))->bytes;
+    uint32_t bytes = store->fixed_bytes;
+    if (store->variable) {
+        memcpy(&bytes, row_bytes(handle) + store->length_offset, sizeof bytes);
+    }
+    return bytes;
 }
 
 void row_store_free(struct row_store *store, row_handle handle)
 {
-    slab_free(&store->slab, row_bytes(handle), row_size(handle));
+    slab_free(&store->slab, row_bytes(handle), row_size(store, handle));
 }
 
 uint64_t row_store_hash(const struct row_store *store, row_handle handle)
 {
     assert(!store->unhashed);
-    return ((const struct row_header *)(const void *)row_bytes(handle))->hash;
+    uint64_t hash;
+    memcpy(&hash, row_bytes(handle), sizeof hash);
+    return hash;
 }
 
 bool row_store_equal(const struct row_store *store, row_handle left, row_handle right)
 {
-    (void)store;
-    return left == right || (row_size(left) == row_size(right) && memcmp(row_bytes(left), row_bytes(right), row_size(left)) == 0);
+    uint32_t bytes = row_size(store, left);
+    return left == right || (bytes == row_size(store, right) && memcmp(row_bytes(left), row_bytes(right), bytes) == 0);
 }
 
 static struct text part_text(const uint8_t *row, const struct store_column *column)
@@ -310,7 +325,7 @@ bool row_store_equals_row(const struct row_store *store, row_handle handle, cons
     const uint8_t *bytes = row_bytes(handle);
     for (uint32_t i = 0; i < store->column_count; i++) {
         bool valid = vector_is_valid(&batch->columns[i], row);
-        if (valid == row_is_null(bytes, i)) {
+        if (valid == row_is_null(store, bytes, i)) {
             return false;
         }
         if (valid && !value_equals((struct row_store *)(uintptr_t)store, &store->columns[i], bytes, &batch->columns[i], row)) {
@@ -327,7 +342,7 @@ static enum status gather_validity(const struct row_store *store, const row_hand
         return STATUS_OK;
     }
     for (uint32_t k = 0; k < count; k++) {
-        if (handles[k] != 0 && !row_is_null(row_bytes(handles[k]), column)) {
+        if (handles[k] != 0 && !row_is_null(store, row_bytes(handles[k]), column)) {
             continue;
         }
         if (vector->validity == NULL) {
@@ -396,7 +411,7 @@ static enum status gather_encoded(const struct row_store *store, const struct st
     TRY_ALLOC(cursors, malloc((count + 1) * sizeof *cursors), err);
     uint32_t index = (uint32_t)(column - store->columns);
     for (uint32_t k = 0; k < count; k++) {
-        bool is_null = handles[k] == 0 || row_is_null(row_bytes(handles[k]), index);
+        bool is_null = handles[k] == 0 || row_is_null(store, row_bytes(handles[k]), index);
         cursors[k] = is_null ? NULL : (const uint8_t *)part_text(row_bytes(handles[k]), column).bytes;
     }
     enum status status = value_decode_column(store->budget, column->type, cursors, count, vector, err);
@@ -460,7 +475,7 @@ int row_store_compare(const struct row_store *store, const struct sort_key *keys
 {
     const uint8_t *left_row = row_bytes(left), *right_row = row_bytes(right);
     for (uint32_t i = 0; i < count; i++) {
-        bool left_null = row_is_null(left_row, keys[i].column), right_null = row_is_null(right_row, keys[i].column);
+        bool left_null = row_is_null(store, left_row, keys[i].column), right_null = row_is_null(store, right_row, keys[i].column);
         if (left_null || right_null) {
             if (left_null != right_null) {
                 return left_null == keys[i].nulls_first ? -1 : 1;

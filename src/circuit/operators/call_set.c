@@ -200,7 +200,7 @@ void call_states_open(const struct call_set *set, struct budget *budget, struct 
 {
     (void)set;
     *states = (struct call_states){0};
-    slab_open(&states->heap, budget);
+    slab_open(&states->heap, budget, SLAB_GRAIN);
 }
 
 void call_states_close(const struct call_set *set, struct call_states *states)

@@ -486,7 +486,7 @@ static enum status open_state(struct circuit *circuit, struct session_window *se
     if (self->calls != NULL) {
         call_states_open(self->calls, circuit->budget, &self->states);
     } else {
-        slab_open(&self->states.heap, circuit->budget);
+        slab_open(&self->states.heap, circuit->budget, SLAB_GRAIN);
     }
     const struct type **key_types;
     TRY_ALLOC(key_types, arena_alloc(circuit->arena, (spec->window.partition_count + 1) * sizeof *key_types), err);

@@ -15,7 +15,7 @@ static void compare_with_counts(const struct type *type, uint64_t seed)
     const struct multiset_order order = {value_kind_of(type), false};
     struct vector column;
     budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
-    slab_open(&heap, &budget);
+    slab_open(&heap, &budget, SLAB_GRAIN);
     for (uint32_t i = 0; i < VALUES; i++) {
         numbers[i] = i;
         counts[i] = 0;
@@ -73,7 +73,7 @@ static void multiset_by_ordinal_walks_in_the_order_of_ordinals(void **state)
     struct multiset set = {0};
     const struct multiset_order order = {value_kind_of(&type_bigint), true};
     budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
-    slab_open(&heap, &budget);
+    slab_open(&heap, &budget, SLAB_GRAIN);
     for (int64_t i = 0; i < 1000; i++) {
         struct stored value = {.words = {(uint64_t)(i % 7), 0}};
         require(multiset_add(&set, &order, &value, i * 389 % 1000, 1, &heap, &err), &err);
