@@ -105,6 +105,7 @@ static const struct snapshot_table *find_table(void *context, const char *operat
         for (uint32_t t = 0; t < node->table_count && strcmp(node->id, operator_id) == 0; t++) {
             if (strcmp(node->tables[t].name, table) == 0) {
                 *handle = node;
+                node->claimed = true;
                 return &node->tables[t];
             }
         }
@@ -136,7 +137,7 @@ enum status circuit_restored(struct circuit *circuit, struct error *err)
 {
     for (uint32_t i = 0; i < circuit->node_count; i++) {
         struct node *node = circuit->nodes[i];
-        if (node->type->restored != NULL) {
+        if (node->claimed && node->type->restored != NULL) {
             TRY(node->type->restored(node, err));
         }
     }

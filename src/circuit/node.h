@@ -66,7 +66,8 @@ struct node_type {
     /* Nodes with tables. After snapshot_begin: all rows, or what has changed since the last save. */
     enum status (*save)(struct node *node, struct snapshot_writer *writer, struct error *err);
     enum status (*restore)(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err);
-    enum status (*restored)(struct node *node, struct error *err); /* NULL: nothing to do */
+    /* All rows are there; not called when the snapshot knows none of the node's tables. NULL: nothing to do. */
+    enum status (*restored)(struct node *node, struct error *err);
 };
 
 struct edge {
@@ -87,6 +88,7 @@ struct node {
     const struct snapshot_table *tables; /* set by create; they live as long as the circuit */
     uint32_t table_count;
     uint64_t shape; /* of the plan below and of the tables: circuit/circuit_state.c */
+    bool claimed;   /* the snapshot that was restored knows it */
     const char *id; /* of a node with tables: the same in every process that runs the same SQL */
 };
 

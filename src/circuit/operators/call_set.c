@@ -1,51 +1,8 @@
-#include "circuit/operators/call_set.h"
+#include "circuit/operators/call_set_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { ALL_ROWS = -1, FILTER_BITS = 64 };
-
-/* Rows of the batch at hand, with their slots; what a filter or DISTINCT leaves. */
-struct passed_rows {
-    uint32_t count;
-    uint16_t rows[CHUNK_ROWS];
-    uint32_t slots[CHUNK_ROWS];
-};
-struct bound_call {
-    const struct aggregate_spec_call *spec;
-    struct accumulator accumulator;
-    const struct vector **args;
-    uint32_t offset;
-    int32_t filter;   /* index of a filter, ALL_ROWS */
-    int32_t distinct; /* index of a DISTINCT set, -1 */
-};
-struct row_filter {
-    uint32_t column;
-    struct passed_rows *passed;
-};
-struct distinct_set {
-    const uint32_t *args;
-    uint32_t arg_count;
-    uint32_t filter_count;
-    int32_t filters[FILTER_BITS]; /* index of a filter or ALL_ROWS, by place in the record of counts */
-    const struct type **key_types;
-};
-struct call_set {
-    struct circuit *circuit;
-    bool changes, mergeable, invertible;
-    uint32_t call_count, bytes, filter_count, distinct_count;
-    struct bound_call *calls;
-    struct row_filter *filters;
-    struct distinct_set *distinct;
-    uint32_t *all_keys; /* 0, 1, 2, ... */
-    /* scratch of DISTINCT */
-    struct passed_rows *first; /* rows that are the first of their value */
-    int64_t *first_weights;    /* by physical row */
-    int64_t *slot_of_row;
-    uint32_t *place_of_row;
-    uint64_t *hashes;
-};
 
 static int32_t add_filter(struct call_set *set, int32_t column)
 {
@@ -208,8 +165,13 @@ void call_states_close(const struct call_set *set, struct call_states *states)
     for (uint32_t i = 0; states->distinct != NULL && i < set->distinct_count; i++) {
         key_table_destroy(states->distinct[i]);
     }
+    for (uint32_t i = 0; states->dirty != NULL && i < set->distinct_count; i++) {
+        dirty_slots_close(&states->dirty[i]);
+    }
     free(states->distinct);
+    free(states->dirty);
     states->distinct = NULL;
+    states->dirty = NULL;
     slab_close(&states->heap);
 }
 
@@ -283,20 +245,20 @@ static enum status update_call(struct bound_call *call, struct call_states *stat
     return call->accumulator.update(&update, err);
 }
 
-static uint32_t distinct_bytes(const struct call_set *set, const struct distinct_set *distinct)
+uint32_t call_set_distinct_bytes(const struct call_set *set, const struct distinct_set *distinct)
 {
     return set->changes ? distinct->filter_count * (uint32_t)sizeof(int64_t) : (uint32_t)sizeof(uint64_t);
 }
 
-static enum status distinct_table(struct call_set *set, struct call_states *states, uint32_t index, struct key_table **table,
-                                  struct error *err)
+enum status call_set_distinct_table(struct call_set *set, struct call_states *states, uint32_t index, struct key_table **table,
+                                    struct error *err)
 {
     if (states->distinct == NULL) {
         TRY_ALLOC(states->distinct, calloc(set->distinct_count, sizeof(struct key_table *)), err);
     }
     if (states->distinct[index] == NULL) {
         const struct distinct_set *distinct = &set->distinct[index];
-        uint32_t bytes = distinct_bytes(set, distinct);
+        uint32_t bytes = call_set_distinct_bytes(set, distinct);
         TRY(key_table_create(states->heap.budget, distinct->key_types, distinct->arg_count + 1, &bytes, 1, &states->distinct[index], err));
     }
     *table = states->distinct[index];
@@ -328,7 +290,8 @@ static uint32_t distinct_selection(struct call_set *set, const struct distinct_s
 
 /* Finds the (slot, arguments) of the selected rows; place_of_row gets each one's slot in the table. */
 static enum status distinct_find(struct call_set *set, const struct distinct_set *distinct, struct key_table *table,
-                                 const struct batch *batch, const uint16_t *selected, uint32_t count, struct error *err)
+                                 const struct batch *batch, const uint16_t *selected, uint32_t count, struct dirty_slots *dirty,
+                                 struct error *err)
 {
     struct vector columns[16];
     struct vector *all = distinct->arg_count < ARRAY_LENGTH(columns) ? columns : malloc((distinct->arg_count + 1) * sizeof *all);
@@ -346,6 +309,9 @@ static enum status distinct_find(struct call_set *set, const struct distinct_set
     enum status status = key_table_find_or_insert(table, &keyed, set->all_keys, set->hashes, places, err);
     for (uint32_t k = 0; status == STATUS_OK && k < count; k++) {
         set->place_of_row[selected[k]] = places[k];
+        if (dirty != NULL) {
+            status = dirty_slots_mark(dirty, places[k], err);
+        }
     }
     if (all != columns) {
         free(all);
@@ -417,7 +383,7 @@ static enum status update_distinct(struct call_set *set, struct call_states *sta
     struct selection rows = batch_selection(batch);
     uint16_t selected[CHUNK_ROWS];
     struct key_table *table = NULL;
-    TRY(distinct_table(set, states, index, &table, err));
+    TRY(call_set_distinct_table(set, states, index, &table, err));
     for (uint32_t k = 0; k < rows.count; k++) {
         set->slot_of_row[selection_row(&rows, k)] = slots[k];
     }
@@ -425,7 +391,7 @@ static enum status update_distinct(struct call_set *set, struct call_states *sta
     if (count == 0) {
         return STATUS_OK;
     }
-    TRY(distinct_find(set, distinct, table, batch, selected, count, err));
+    TRY(distinct_find(set, distinct, table, batch, selected, count, states->dirty == NULL ? NULL : &states->dirty[index], err));
     for (uint32_t f = 0; f < distinct->filter_count; f++) {
         distinct_pass(set, table, filtered_rows(set, distinct->filters[f], batch, slots), distinct->filter_count, f);
         struct update_rows first = {{set->first->rows, set->first->count}, set->first->slots, set->changes ? set->first_weights : NULL};

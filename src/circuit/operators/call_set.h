@@ -11,13 +11,13 @@
 #ifndef SPATE_CIRCUIT_OPERATORS_CALL_SET_H
 #define SPATE_CIRCUIT_OPERATORS_CALL_SET_H
 
-#include "circuit/operators/specs.h"
-#include "state/key_table.h"
+#include "circuit/operators/state_tables.h"
 
 struct call_set;
 struct call_states {
     struct slab heap;
     struct key_table **distinct; /* one per set of DISTINCT arguments; made when first used */
+    struct dirty_slots *dirty;   /* the same, when changes are followed (call_states_track); else NULL */
 };
 struct call_set_spec {
     const struct input_spec *input;
@@ -46,5 +46,20 @@ enum status call_set_merge(struct call_set *set, struct call_states *states, voi
                            struct error *err);
 /* Frees what a record holds in the slab. */
 void call_set_clear(struct call_set *set, struct call_states *states, void *record);
+
+/* ---- state (call_set_state.c) ---- */
+
+/* A record's states as bytes, and back into a zeroed record. */
+void call_set_save(const struct call_set *set, const void *record, struct text_builder *out);
+enum status call_set_load(struct call_set *set, struct call_states *states, void *record, struct text bytes, struct error *err);
+/* The DISTINCT tables of one call_states as state tables. Columns: the slot of the record, the arguments, the counts. They come after the
+ * records: `map` says which slot a record of a chain has now; rows of others are left out. ids: slots of the table. */
+uint32_t call_set_table_count(const struct call_set *set);
+enum status call_set_declare_tables(const struct call_set *set, struct snapshot_table *tables, struct error *err);
+enum status call_states_track(const struct call_set *set, struct call_states *states, struct error *err);
+enum status call_states_save(struct call_set *set, struct call_states *states, struct snapshot_writer *writer, uint32_t first_table,
+                             struct error *err);
+enum status call_states_restore(struct call_set *set, struct call_states *states, uint32_t index, const struct snapshot_rows *rows,
+                                const struct state_map *map, struct error *err);
 
 #endif

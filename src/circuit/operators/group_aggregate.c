@@ -12,58 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "circuit/held_errors.h"
-#include "circuit/operators/call_set.h"
+#include "circuit/operators/group_aggregate_internal.h"
 #include "data/cell_text.h"
 #include "state/slot_array.h"
-
-enum { FLAG_DIRTY = 1, FLAG_PERMANENT = 2, CHUNK_WORDS = CHUNK_ROWS / 64, AHEAD = 16 };
-
-struct group_record {
-    int64_t weight;
-    uint64_t flags;
-};
-/* Groups touched in this tick that had a row before it, and what that row was. */
-struct old_chunk {
-    uint32_t count;
-    uint32_t *slots;
-    struct vector *values;        /* per call; also holds the keys when emitted */
-    uint64_t failed[CHUNK_WORDS]; /* there was no row */
-};
-struct slot_list {
-    uint32_t *slots;
-    uint32_t count, capacity;
-};
-struct group_aggregate {
-    struct node node;
-    const struct group_aggregate_spec *spec;
-    struct call_set *calls;
-    struct call_states states;
-    struct key_table *table;
-    uint32_t record_bytes;
-    struct old_chunk *old;
-    uint32_t old_count, old_capacity;
-    struct slot_list fresh; /* touched groups that had no row */
-    struct held_errors *held;
-    /* scratch of values that fail */
-    uint64_t failed[CHUNK_WORDS];
-    const uint32_t *fail_slots;
-    int64_t fail_weight;
-    enum status fail_status;
-    struct error fail_error;
-    uint64_t hashes[CHUNK_ROWS];
-    uint32_t slots[CHUNK_ROWS];
-};
-
-static uint8_t *records_of(const struct group_aggregate *self)
-{
-    return key_table_values(self->table, 0);
-}
-
-static struct group_record *record_at(const struct group_aggregate *self, uint32_t slot)
-{
-    return (struct group_record *)(void *)(records_of(self) + (size_t)slot * self->record_bytes);
-}
 
 static bool record_has_row(const struct group_record *record)
 {
@@ -183,6 +134,7 @@ static enum status touch_groups(struct group_aggregate *self, uint32_t count, st
     const uint32_t *slots = self->slots;
     uint32_t had_row[CHUNK_ROWS], had_row_count = 0;
     const uint8_t *records = records_of(self);
+    bool incremental = self->node.circuit->incremental;
     for (uint32_t k = 0; k < count; k++) {
         if (k + AHEAD < count) {
             const uint8_t *ahead = records + (size_t)slots[k + AHEAD] * self->record_bytes;
@@ -194,6 +146,9 @@ static enum status touch_groups(struct group_aggregate *self, uint32_t count, st
             continue;
         }
         record->flags |= FLAG_DIRTY;
+        if (incremental) {
+            TRY(dirty_slots_mark(&self->dirty, slots[k], err));
+        }
         if (record_has_row(record)) {
             had_row[had_row_count++] = slots[k];
         } else {
@@ -401,6 +356,8 @@ static void group_aggregate_close(struct node *node)
     call_states_close(self->calls, &self->states);
     key_table_destroy(self->table);
     held_errors_destroy(self->held);
+    dirty_slots_close(&self->dirty);
+    state_map_close(&self->restored);
 }
 
 static const struct node_type group_aggregate_type = {
@@ -408,6 +365,9 @@ static const struct node_type group_aggregate_type = {
     .receive = group_aggregate_receive,
     .finish_tick = group_aggregate_finish_tick,
     .close = group_aggregate_close,
+    .save = group_aggregate_save,
+    .restore = group_aggregate_restore,
+    .restored = group_aggregate_restored,
 };
 
 /* The group that has a row without any input: of no keys, or the empty grouping set: keys NULL, all bits of the grouping id set. */
@@ -465,6 +425,7 @@ enum status group_aggregate_create(struct circuit *circuit, const struct group_a
         types[i] = spec->input.schema->columns[spec->keys[i]].type;
     }
     self->spec = spec;
+    self->dirty.budget = self->restored.budget = circuit->budget;
     const struct call_set_spec calls = {.input = &spec->input, .calls = spec->calls, .call_count = spec->call_count};
     TRY(call_set_create(circuit, &calls, &self->calls, err));
     call_states_open(self->calls, circuit->budget, &self->states);
@@ -479,6 +440,7 @@ enum status group_aggregate_create(struct circuit *circuit, const struct group_a
         held_errors_destroy(self->held);
         return status;
     }
+    TRY(group_aggregate_declare(self, err));
     if (spec->emit_empty_row) {
         TRY(add_permanent_group(self, err));
     }

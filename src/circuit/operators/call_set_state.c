@@ -1,0 +1,174 @@
+/* A record as bytes: per call, the length (uint32) and what the accumulator saves. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "circuit/operators/call_set_internal.h"
+
+void call_set_save(const struct call_set *set, const void *record, struct text_builder *out)
+{
+    for (uint32_t i = 0; i < set->call_count; i++) {
+        const struct accumulator *accumulator = &set->calls[i].accumulator;
+        const uint8_t *state = (const uint8_t *)record + set->calls[i].offset;
+        size_t at = out->length;
+        uint32_t length = accumulator->state_bytes;
+        text_append(out, (const char *)&length, sizeof length);
+        if (accumulator->save == NULL) {
+            text_append(out, (const char *)state, length);
+            continue;
+        }
+        accumulator->save(accumulator, state, out);
+        length = (uint32_t)(out->length - at - sizeof length);
+        if (!out->failed) {
+            memcpy(out->bytes + at, &length, sizeof length);
+        }
+    }
+}
+
+static enum status load_corrupt(const struct bound_call *call, struct error *err)
+{
+    return error_set(err, ERROR_STATE_CORRUPT, "the state of %s has a length that cannot be", call->spec->function->name);
+}
+
+enum status call_set_load(struct call_set *set, struct call_states *states, void *record, struct text bytes, struct error *err)
+{
+    const uint8_t *cursor = (const uint8_t *)bytes.bytes, *end = cursor + bytes.length;
+    for (uint32_t i = 0; i < set->call_count; i++) {
+        const struct bound_call *call = &set->calls[i];
+        const struct accumulator *accumulator = &call->accumulator;
+        uint8_t *state = (uint8_t *)record + call->offset;
+        uint32_t length = 0;
+        if (end - cursor < (ptrdiff_t)sizeof length) {
+            return load_corrupt(call, err);
+        }
+        memcpy(&length, cursor, sizeof length);
+        cursor += sizeof length;
+        if ((size_t)(end - cursor) < length || (accumulator->load == NULL && length != accumulator->state_bytes)) {
+            return load_corrupt(call, err);
+        }
+        if (accumulator->load == NULL) {
+            memcpy(state, cursor, length);
+        } else {
+            TRY(accumulator->load(accumulator, state, cursor, length, &states->heap, err));
+        }
+        cursor += length;
+    }
+    return STATUS_OK;
+}
+
+/* ---- DISTINCT ---- */
+
+uint32_t call_set_table_count(const struct call_set *set)
+{
+    return set->distinct_count;
+}
+
+static enum status declare_table(const struct call_set *set, uint32_t index, struct snapshot_table *table, struct error *err)
+{
+    const struct distinct_set *distinct = &set->distinct[index];
+    struct arena *arena = set->circuit->arena;
+    struct column *columns;
+    struct schema *schema;
+    TRY_ALLOC(columns, arena_alloc(arena, (distinct->arg_count + 2) * sizeof *columns), err);
+    TRY_ALLOC(schema, arena_alloc(arena, sizeof *schema), err);
+    *table = (struct snapshot_table){.schema = schema, .place = SNAPSHOT_EVERY, .expiry = -1, .after_others = true};
+    TRY_ALLOC(table->name, arena_format(arena, "distinct-%u", index + 1), err);
+    columns[0] = (struct column){.name = "record", .type = &type_bigint_not_null};
+    for (uint32_t i = 0; i < distinct->arg_count; i++) {
+        columns[i + 1].type = distinct->key_types[i + 1];
+        TRY_ALLOC(columns[i + 1].name, arena_format(arena, "argument-%u", i + 1), err);
+    }
+    columns[distinct->arg_count + 1] = (struct column){.name = "counts", .type = &type_bytes};
+    *schema = (struct schema){distinct->arg_count + 2, columns};
+    return STATUS_OK;
+}
+
+enum status call_set_declare_tables(const struct call_set *set, struct snapshot_table *tables, struct error *err)
+{
+    for (uint32_t i = 0; i < set->distinct_count; i++) {
+        TRY(declare_table(set, i, &tables[i], err));
+    }
+    return STATUS_OK;
+}
+
+enum status call_states_track(const struct call_set *set, struct call_states *states, struct error *err)
+{
+    if (set->distinct_count == 0) {
+        return STATUS_OK;
+    }
+    TRY_ALLOC(states->dirty, calloc(set->distinct_count, sizeof *states->dirty), err);
+    for (uint32_t i = 0; i < set->distinct_count; i++) {
+        states->dirty[i].budget = states->heap.budget;
+    }
+    return STATUS_OK;
+}
+
+struct distinct_rows {
+    struct call_set *set;
+    struct key_table *table;
+    uint32_t index;
+};
+
+static enum status distinct_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
+{
+    const struct distinct_rows *rows = owner;
+    const struct distinct_set *distinct = &rows->set->distinct[rows->index];
+    uint32_t bytes = call_set_distinct_bytes(rows->set, distinct);
+    for (uint32_t i = 0; i <= distinct->arg_count; i++) {
+        TRY(key_table_gather(rows->table, i, slots, count, &batch->columns[i], err));
+    }
+    const uint8_t *counts = key_table_values(rows->table, 0);
+    struct text_builder text = {0};
+    size_t ends[CHUNK_ROWS];
+    for (uint32_t k = 0; k < count; k++) {
+        text_append(&text, (const char *)counts + (size_t)slots[k] * bytes, bytes);
+        ends[k] = text.length;
+    }
+    enum status status = state_bytes_column(rows->set->circuit->budget, &text, ends, count, &batch->columns[distinct->arg_count + 1], err);
+    text_builder_close(&text);
+    return status;
+}
+
+enum status call_states_save(struct call_set *set, struct call_states *states, struct snapshot_writer *writer, uint32_t first_table,
+                             struct error *err)
+{
+    for (uint32_t i = 0; i < set->distinct_count; i++) {
+        struct distinct_rows rows = {set, NULL, i};
+        TRY(call_set_distinct_table(set, states, i, &rows.table, err));
+        TRY(state_save_slots(writer, first_table + i, set->distinct[i].arg_count + 2, rows.table,
+                             states->dirty == NULL ? NULL : &states->dirty[i], distinct_columns, &rows, err));
+    }
+    return STATUS_OK;
+}
+
+enum status call_states_restore(struct call_set *set, struct call_states *states, uint32_t index, const struct snapshot_rows *rows,
+                                const struct state_map *map, struct error *err)
+{
+    const struct distinct_set *distinct = &set->distinct[index];
+    const struct batch *batch = rows->batch;
+    uint32_t bytes = call_set_distinct_bytes(set, distinct), count = 0, places[CHUNK_ROWS];
+    uint16_t selected[CHUNK_ROWS];
+    struct key_table *table;
+    TRY(call_set_distinct_table(set, states, index, &table, err));
+    int64_t *records = vector_int64(&batch->columns[0]);
+    for (uint32_t row = 0; row < batch->count; row++) {
+        uint32_t slot = state_map_get(map, rows->chain, (uint64_t)records[row]);
+        records[row] = slot; /* the rows were read for this call alone */
+        selected[count] = (uint16_t)row;
+        count += slot != SLOT_NONE;
+    }
+    struct batch keyed = *batch;
+    keyed.column_count = distinct->arg_count + 1;
+    keyed.selected = selected;
+    keyed.selected_count = count;
+    batch_hash(&keyed, set->all_keys, keyed.column_count, set->hashes);
+    TRY(key_table_find_or_insert(table, &keyed, set->all_keys, set->hashes, places, err));
+    uint8_t *counts = key_table_values(table, 0);
+    for (uint32_t k = 0; k < count; k++) {
+        struct text text = snapshot_text(batch, selected[k], distinct->arg_count + 1);
+        if (text.length != bytes) {
+            return error_set(err, ERROR_STATE_CORRUPT, "the counts of a DISTINCT value have a length that cannot be");
+        }
+        memcpy(counts + (size_t)places[k] * bytes, text.bytes, bytes);
+    }
+    return STATUS_OK;
+}

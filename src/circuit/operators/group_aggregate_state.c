@@ -1,0 +1,95 @@
+/* The table "groups": keys, weight of the group's rows, the states of all calls. */
+#include <string.h>
+
+#include "circuit/operators/group_aggregate_internal.h"
+
+enum { TABLE_GROUPS, TABLE_DISTINCT };
+
+enum status group_aggregate_declare(struct group_aggregate *self, struct error *err)
+{
+    static const struct column extra[] = {{.name = "weight", .type = &type_bigint_not_null}, {.name = "states", .type = &type_bytes}};
+    const struct group_aggregate_spec *spec = self->spec;
+    struct arena *arena = node_arena(&self->node);
+    uint32_t count = TABLE_DISTINCT + call_set_table_count(self->calls);
+    struct snapshot_table *tables;
+    TRY_ALLOC(tables, arena_alloc(arena, count * sizeof *tables), err);
+    tables[TABLE_GROUPS] = (struct snapshot_table){.name = "groups", .expiry = -1};
+    TRY(state_schema_make(arena, spec->input.schema, spec->keys, spec->key_count, extra, ARRAY_LENGTH(extra), &tables[TABLE_GROUPS].schema,
+                          err));
+    TRY(state_table_place(arena, &spec->input, spec->keys, spec->key_count, &tables[TABLE_GROUPS], err));
+    TRY(call_set_declare_tables(self->calls, tables + TABLE_DISTINCT, err));
+    TRY_ALLOC(self->key_order, arena_alloc(arena, (spec->key_count + 1) * sizeof *self->key_order), err);
+    for (uint32_t i = 0; i < spec->key_count; i++) {
+        self->key_order[i] = i;
+    }
+    self->node.tables = tables;
+    self->node.table_count = count;
+    return self->node.circuit->incremental ? call_states_track(self->calls, &self->states, err) : STATUS_OK;
+}
+
+static enum status group_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
+{
+    struct group_aggregate *self = owner;
+    uint32_t key_count = self->spec->key_count;
+    for (uint32_t i = 0; i < key_count; i++) {
+        TRY(key_table_gather(self->table, i, slots, count, &batch->columns[i], err));
+    }
+    int64_t weights[CHUNK_ROWS];
+    size_t ends[CHUNK_ROWS];
+    struct text_builder states = {0};
+    for (uint32_t k = 0; k < count; k++) {
+        const struct group_record *record = record_at(self, slots[k]);
+        weights[k] = record->weight;
+        call_set_save(self->calls, record + 1, &states);
+        ends[k] = states.length;
+    }
+    enum status status = state_number_column(node_budget(&self->node), weights, count, &batch->columns[key_count], err);
+    if (status == STATUS_OK) {
+        status = state_bytes_column(node_budget(&self->node), &states, ends, count, &batch->columns[key_count + 1], err);
+    }
+    text_builder_close(&states);
+    return status;
+}
+
+enum status group_aggregate_save(struct node *node, struct snapshot_writer *writer, struct error *err)
+{
+    struct group_aggregate *self = (struct group_aggregate *)node;
+    TRY(state_save_slots(writer, TABLE_GROUPS, self->spec->key_count + 2, self->table, node->circuit->incremental ? &self->dirty : NULL,
+                         group_columns, self, err));
+    return call_states_save(self->calls, &self->states, writer, TABLE_DISTINCT, err);
+}
+
+static enum status restore_groups(struct group_aggregate *self, const struct snapshot_rows *rows, struct error *err)
+{
+    const struct batch *batch = rows->batch;
+    uint32_t key_count = self->spec->key_count;
+    batch_hash(batch, self->key_order, key_count, self->hashes);
+    TRY(key_table_find_or_insert(self->table, batch, self->key_order, self->hashes, self->slots, err));
+    for (uint32_t row = 0; row < batch->count; row++) {
+        struct group_record *record = record_at(self, self->slots[row]);
+        record->weight = snapshot_number(batch, row, key_count);
+        TRY(call_set_load(self->calls, &self->states, record + 1, snapshot_text(batch, row, key_count + 1), err));
+        TRY(state_map_set(&self->restored, rows->chain, rows->ids[row], self->slots[row], err));
+    }
+    return STATUS_OK;
+}
+
+enum status group_aggregate_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    struct group_aggregate *self = (struct group_aggregate *)node;
+    return table == TABLE_GROUPS ? restore_groups(self, rows, err)
+                                 : call_states_restore(self->calls, &self->states, table - TABLE_DISTINCT, rows, &self->restored, err);
+}
+
+/* The row that stands without input has been shown before: it is neither fresh nor touched. */
+enum status group_aggregate_restored(struct node *node, struct error *err)
+{
+    (void)err;
+    struct group_aggregate *self = (struct group_aggregate *)node;
+    state_map_close(&self->restored);
+    for (uint32_t i = 0; i < self->fresh.count; i++) {
+        record_at(self, self->fresh.slots[i])->flags &= ~(uint64_t)FLAG_DIRTY;
+    }
+    self->fresh.count = 0;
+    return STATUS_OK;
+}

@@ -1,0 +1,49 @@
+/* circuit/operators/state_tables.h: what operators need to declare, write and take back their state tables.
+ *
+ * For         the save and restore of operators (circuit/node.h, state/snapshot.h).
+ * Shape       A table whose rows are slots of a key table: state_save_slots walks all of them or those that changed, and asks the owner for
+ *             the columns of a chunk. The id of a row is its slot.
+ * Ownership   Schemas and place columns are in the arena. Columns made here are vectors that the caller's batch releases.
+ * Threads     One task.
+ */
+#ifndef SPATE_CIRCUIT_OPERATORS_STATE_TABLES_H
+#define SPATE_CIRCUIT_OPERATORS_STATE_TABLES_H
+
+#include "circuit/operators/specs.h"
+#include "state/dirty_slots.h"
+#include "state/key_table.h"
+#include "state/snapshot.h"
+
+/* A schema of input columns, with their names, then `extra` ones. */
+enum status state_schema_make(struct arena *arena, const struct schema *input, const uint32_t *columns, uint32_t count,
+                              const struct column *extra, uint32_t extra_count, const struct schema **schema, struct error *err);
+/* Sets where rows go: the table's column i is the input's columns[i], and these hold all that the input is placed by. */
+enum status state_table_place(struct arena *arena, const struct input_spec *input, const uint32_t *columns, uint32_t count,
+                              struct snapshot_table *table, struct error *err);
+
+/* New vectors. */
+enum status state_number_column(struct budget *budget, const int64_t *values, uint32_t count, struct vector *vector, struct error *err);
+/* BYTES NOT NULL: value k ends at ends[k] of `bytes`, where the next begins. */
+enum status state_bytes_column(struct budget *budget, const struct text_builder *bytes, const size_t *ends, uint32_t count,
+                               struct vector *vector, struct error *err);
+
+/* Fills the columns of an initialised batch with the rows of `count` slots. */
+typedef enum status state_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err);
+/* dirty NULL: changes are not followed, the table is always written whole. */
+enum status state_save_slots(struct snapshot_writer *writer, uint32_t table, uint32_t column_count, const struct key_table *keys,
+                             struct dirty_slots *dirty, state_columns *columns, void *owner, struct error *err);
+
+/* During a restore: the slot that a row of a chain has now, by the id that it had. */
+struct state_map {
+    struct budget *budget;
+    struct state_chain {
+        uint32_t *slots; /* slot + 1 by id; 0: not here */
+        uint32_t count;
+    } * chains;
+    uint32_t chain_count;
+};
+enum status state_map_set(struct state_map *map, uint32_t chain, uint64_t id, uint32_t slot, struct error *err);
+uint32_t state_map_get(const struct state_map *map, uint32_t chain, uint64_t id); /* SLOT_NONE: not here */
+void state_map_close(struct state_map *map);
+
+#endif
