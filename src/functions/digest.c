@@ -90,12 +90,7 @@ static uint64_t rotate_right64(uint64_t value, uint32_t bits)
     return value >> bits | value << (64 - bits);
 }
 
-union words {
-    uint32_t narrow[8];
-    uint64_t wide[8];
-};
-
-static void md5_block(union words *state, const uint8_t *block)
+static void md5_block(union digest_words *state, const uint8_t *block)
 {
     static const uint8_t shifts[4][4] = {{7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21}};
     uint32_t a = state->narrow[0], b = state->narrow[1], c = state->narrow[2], d = state->narrow[3], words[16];
@@ -123,7 +118,7 @@ static uint32_t big_endian32(const uint8_t *bytes)
     return __builtin_bswap32(value);
 }
 
-static void sha1_block(union words *state, const uint8_t *block)
+static void sha1_block(union digest_words *state, const uint8_t *block)
 {
     static const uint32_t constants[4] = {0x5a827999, 0x6ed9eba1, 0x8f1bbcdc, 0xca62c1d6};
     uint32_t *h = state->narrow, a = h[0], b = h[1], c = h[2], d = h[3], e = h[4], words[80];
@@ -147,7 +142,7 @@ static void sha1_block(union words *state, const uint8_t *block)
     h[4] += e;
 }
 
-static void sha256_block(union words *state, const uint8_t *block)
+static void sha256_block(union digest_words *state, const uint8_t *block)
 {
     uint32_t v[8], words[64];
     memcpy(v, state->narrow, sizeof v);
@@ -173,7 +168,7 @@ static void sha256_block(union words *state, const uint8_t *block)
     }
 }
 
-static void sha512_block(union words *state, const uint8_t *block)
+static void sha512_block(union digest_words *state, const uint8_t *block)
 {
     uint64_t v[8], words[80];
     memcpy(v, state->wide, sizeof v);
@@ -202,7 +197,7 @@ static void sha512_block(union words *state, const uint8_t *block)
 }
 
 struct digest_type {
-    void (*block)(union words *state, const uint8_t *block);
+    void (*block)(union digest_words *state, const uint8_t *block);
     uint32_t block_bytes, word_bytes, digest_bytes;
     bool big_endian;
 };
@@ -212,7 +207,7 @@ static const struct digest_type types[DIGEST_COUNT] = {
     [DIGEST_SHA384] = {sha512_block, 128, 8, 48, true}, [DIGEST_SHA512] = {sha512_block, 128, 8, 64, true},
 };
 
-static void start_state(enum digest kind, union words *state)
+static void start_state(enum digest kind, union digest_words *state)
 {
     static const uint32_t old[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
     for (uint32_t i = 0; i < 8; i++) {
@@ -236,32 +231,74 @@ static void start_state(enum digest kind, union words *state)
     }
 }
 
-size_t digest_compute(enum digest kind, const void *bytes, size_t length, uint8_t out[DIGEST_BYTES_MAX])
+void digest_begin(struct digest_state *self, enum digest kind)
 {
-    const struct digest_type *type = &types[kind];
-    const uint8_t *in = bytes;
-    uint8_t last[256] = {0};
-    union words state;
-    size_t whole = length / type->block_bytes * type->block_bytes, rest = length - whole, length_bytes = type->word_bytes * 2;
     pthread_once(&constants_once, make_constants);
-    start_state(kind, &state);
-    for (size_t at = 0; at < whole; at += type->block_bytes) {
-        type->block(&state, in + at);
+    start_state(kind, &self->words);
+    self->kind = kind;
+    self->length = 0;
+}
+
+void digest_update(struct digest_state *self, const void *bytes, size_t length)
+{
+    const struct digest_type *type = &types[self->kind];
+    const uint8_t *in = bytes;
+    size_t held = self->length % type->block_bytes;
+    self->length += length;
+    if (held > 0 && length > 0) {
+        size_t taken = type->block_bytes - held < length ? type->block_bytes - held : length;
+        memcpy(self->rest + held, in, taken);
+        in += taken;
+        length -= taken;
+        if (held + taken == type->block_bytes) {
+            type->block(&self->words, self->rest);
+            held = 0;
+        } else {
+            held += taken;
+        }
     }
-    if (rest > 0) {
-        memcpy(last, in + whole, rest);
+    for (; length >= type->block_bytes; length -= type->block_bytes, in += type->block_bytes) {
+        type->block(&self->words, in);
     }
+    if (length > 0) {
+        memcpy(self->rest + held, in, length);
+    }
+}
+
+size_t digest_finish(struct digest_state *self, uint8_t out[DIGEST_BYTES_MAX])
+{
+    const struct digest_type *type = &types[self->kind];
+    uint8_t last[256] = {0};
+    size_t rest = self->length % type->block_bytes, length_bytes = type->word_bytes * 2;
+    memcpy(last, self->rest, rest);
     last[rest] = 0x80;
     size_t padded = rest + 1 + length_bytes <= type->block_bytes ? type->block_bytes : 2 * type->block_bytes;
-    uint64_t bits = (uint64_t)length * 8, stored = type->big_endian ? __builtin_bswap64(bits) : bits;
+    uint64_t bits = self->length * 8, stored = type->big_endian ? __builtin_bswap64(bits) : bits;
     memcpy(last + padded - 8, &stored, 8);
     for (size_t at = 0; at < padded; at += type->block_bytes) {
-        type->block(&state, last + at);
+        type->block(&self->words, last + at);
     }
     for (uint32_t i = 0; i < type->digest_bytes; i++) {
         uint32_t word = i / type->word_bytes, byte = i % type->word_bytes;
         uint32_t shift = 8 * (type->big_endian ? type->word_bytes - 1 - byte : byte);
-        out[i] = (uint8_t)(type->word_bytes == 8 ? state.wide[word] >> shift : state.narrow[word] >> shift);
+        out[i] = (uint8_t)(type->word_bytes == 8 ? self->words.wide[word] >> shift : self->words.narrow[word] >> shift);
     }
     return type->digest_bytes;
+}
+
+size_t digest_compute(enum digest kind, const void *bytes, size_t length, uint8_t out[DIGEST_BYTES_MAX])
+{
+    struct digest_state state;
+    digest_begin(&state, kind);
+    digest_update(&state, bytes, length);
+    return digest_finish(&state, out);
+}
+
+void digest_text(const uint8_t *digest, size_t bytes, char *text)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        text[2 * i] = "0123456789abcdef"[digest[i] >> 4];
+        text[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
+    }
+    text[2 * bytes] = '\0';
 }
