@@ -62,6 +62,8 @@
     X(STORE_UNABLE, 7008, UNSUPPORTED, "0A000", "use a store that can do it; docs/storage.md says which")                                  \
     X(MODULE_MISSING, 7009, UNSUPPORTED, "0A000", "install the package, build the target, or set SPATE_MODULE_PATH")                       \
     X(MODULE_REFUSED, 7010, UNSUPPORTED, "58P01", "install program and modules from the same build")                                       \
+    X(STORE_MISSING, 7011, CORRUPT, "58P01", "restore what is named, or go back to an older checkpoint or savepoint")                      \
+    X(STORE_CONFLICT, 7012, FENCED, "40001", "another process has written it: read it again, then decide")                                 \
     X(INTERNAL, 9001, INTERNAL, "XX000", "report it with the statement and the message")
 
 #define X(name, number, status, sqlstate, remedy) ERROR_##name = (number),
