@@ -40,6 +40,7 @@
     X(RECORD_TOO_LONG, 3002, BAD_RECORD, "22001", "correct the record, or set 'scan.error-policy' to skip or dead-letter")                 \
     X(FILE_UNREADABLE, 3007, UNAVAILABLE, "58030", "check the path and its permissions")                                                   \
     X(TIME_IN_FUTURE, 3008, BAD_RECORD, "22008", "correct the record's time, or raise 'scan.watermark.max-future-skew'")                   \
+    X(POSITION_LOST, 3009, INVALID_OPTION, "55000", "bring the input back as it was, or start the job anew without its saved state")       \
     X(FILE_UNWRITABLE, 4001, UNAVAILABLE, "58030", "check the path, its permissions and the free space")                                   \
     X(VALUE_UNWRITABLE, 4002, BAD_VALUE, "22000", "CAST the column to a type that the format or interface can hold")                       \
     X(BUDGET_SPENT, 5001, NO_MEMORY, "53200", "raise taskmanager.memory.process.size")                                                     \

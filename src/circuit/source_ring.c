@@ -18,6 +18,9 @@ struct source_ring {
     pthread_mutex_t mutex;
     pthread_cond_t changed; /* room, or closing */
     struct batch batches[RING_BATCHES];
+    struct text_builder places[RING_BATCHES]; /* behind each batch; replayable sources */
+    uint64_t reads[RING_BATCHES];
+    struct text_builder taken, read; /* behind the batch taken last; behind the one just read, the reader's thread's */
     size_t batch_bytes[RING_BATCHES];
     uint32_t first, count;
     size_t bytes;
@@ -65,6 +68,24 @@ static void ring_wait_us(struct source_ring *ring, int64_t us)
     pthread_mutex_unlock(&ring->mutex);
 }
 
+static void swap_texts(struct text_builder *left, struct text_builder *right)
+{
+    struct text_builder kept = *left;
+    *left = *right;
+    *right = kept;
+}
+
+/* Into `place`: where the reader stands. */
+static enum status ring_mark(struct source_ring *ring, struct text_builder *place, struct error *err)
+{
+    if (ring->type->position == NULL) {
+        return STATUS_OK;
+    }
+    text_builder_clear(place);
+    TRY(ring->type->position(ring->reader, place, err));
+    return place->failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for a source's position") : STATUS_OK;
+}
+
 /* false: the ring is closing. */
 static bool ring_push(struct source_ring *ring, struct batch *batch)
 {
@@ -77,6 +98,8 @@ static bool ring_push(struct source_ring *ring, struct batch *batch)
     if (open) {
         uint32_t at = (ring->first + ring->count) % RING_BATCHES;
         ring->batches[at] = *batch;
+        swap_texts(&ring->places[at], &ring->read);
+        ring->reads[at] = ring->reader->reads;
         ring->batch_bytes[at] = bytes;
         ring->count++;
         ring->bytes += bytes;
@@ -119,7 +142,14 @@ static void *ring_run(void *context)
         enum read_state state = READ_IDLE;
         int64_t wait_us = 0;
         struct error err = {0};
+        ring->reader->reads++;
         enum status status = ring->type->read(ring->reader, ring->row_limit, &batch, &state, &wait_us, &err);
+        if (status == STATUS_OK && state == READ_ROWS) {
+            status = ring_mark(ring, &ring->read, &err);
+            if (status != STATUS_OK) {
+                batch_release(&batch);
+            }
+        }
         if (status != STATUS_OK) {
             ring_set(ring, true, false, status, &err);
             going = false;
@@ -138,8 +168,21 @@ static void *ring_run(void *context)
     return NULL;
 }
 
-enum status source_ring_open(struct source *source, uint32_t partition, uint32_t row_limit, size_t limit_bytes, struct wakeup *wakeup,
-                             struct source_ring **ring, struct error *err)
+static enum status ring_open_reader(struct source_ring *ring, struct source *source, uint32_t partition, const struct source_position *from,
+                                    struct error *err)
+{
+    TRY(ring->type->reader_open(source, partition, &ring->reader, err));
+    if (from != NULL && ring->type->seek == NULL) {
+        return error_set(err, ERROR_NOT_SUPPORTED, "the source '%s' cannot be read again from a position", ring->type->name);
+    }
+    if (from != NULL) {
+        TRY(ring->type->seek(ring->reader, from, err));
+    }
+    return ring_mark(ring, &ring->taken, err);
+}
+
+enum status source_ring_open(struct source *source, uint32_t partition, const struct source_position *from, uint32_t row_limit,
+                             size_t limit_bytes, struct wakeup *wakeup, struct source_ring **ring, struct error *err)
 {
     struct source_ring *created = calloc(1, sizeof *created);
     if (created == NULL) {
@@ -149,14 +192,14 @@ enum status source_ring_open(struct source *source, uint32_t partition, uint32_t
     created->row_limit = row_limit;
     created->limit_bytes = limit_bytes;
     created->wakeup = wakeup;
-    created->threaded = (source->type->traits & SOURCE_INLINE) == 0;
+    bool threaded = (source->type->traits & SOURCE_INLINE) == 0;
     pthread_mutex_init(&created->mutex, NULL);
     pthread_cond_init(&created->changed, NULL);
-    enum status status = source->type->reader_open(source, partition, &created->reader, err);
-    if (status == STATUS_OK && created->threaded) {
+    enum status status = ring_open_reader(created, source, partition, from, err);
+    if (status == STATUS_OK && threaded) {
         int failed = pthread_create(&created->thread, NULL, ring_run, created);
+        created->threaded = failed == 0;
         if (failed != 0) {
-            created->threaded = false;
             status = error_set(err, ERROR_THREAD, "cannot start a thread to read a source: %s", strerror(failed));
         }
     }
@@ -176,10 +219,15 @@ static enum status ring_take_inline(struct source_ring *ring, struct batch *batc
         *state = READ_END;
         return STATUS_OK;
     }
+    atomic_store_explicit(&ring->reader->passed, ++ring->reader->reads, memory_order_release);
     TRY(ring->type->read(ring->reader, ring->row_limit, batch, state, &wait_us, err));
     *caught_up = *state == READ_IDLE;
     ring->ended = *state == READ_END;
-    return STATUS_OK;
+    enum status status = *state == READ_ROWS ? ring_mark(ring, &ring->taken, err) : STATUS_OK;
+    if (status != STATUS_OK) {
+        batch_release(batch);
+    }
+    return status;
 }
 
 enum status source_ring_take(struct source_ring *ring, struct batch *batch, enum read_state *state, bool *caught_up, struct error *err)
@@ -192,6 +240,8 @@ enum status source_ring_take(struct source_ring *ring, struct batch *batch, enum
     pthread_mutex_lock(&ring->mutex);
     if (ring->count > 0) {
         *batch = ring->batches[ring->first];
+        swap_texts(&ring->taken, &ring->places[ring->first]);
+        atomic_store_explicit(&ring->reader->passed, ring->reads[ring->first], memory_order_release);
         ring->bytes -= ring->batch_bytes[ring->first];
         ring->first = (ring->first + 1) % RING_BATCHES;
         ring->count--;
@@ -206,6 +256,12 @@ enum status source_ring_take(struct source_ring *ring, struct batch *batch, enum
     }
     pthread_mutex_unlock(&ring->mutex);
     return status;
+}
+
+enum status source_ring_position(struct source_ring *ring, struct text *place, struct text_builder *history, struct error *err)
+{
+    *place = (struct text){ring->taken.bytes, ring->taken.length};
+    return ring->type->history == NULL ? STATUS_OK : ring->type->history(ring->reader, history, err);
 }
 
 void source_ring_close(struct source_ring *ring)
@@ -226,6 +282,11 @@ void source_ring_close(struct source_ring *ring)
     if (ring->reader != NULL) {
         ring->type->reader_close(ring->reader);
     }
+    for (uint32_t i = 0; i < RING_BATCHES; i++) {
+        text_builder_close(&ring->places[i]);
+    }
+    text_builder_close(&ring->taken);
+    text_builder_close(&ring->read);
     pthread_cond_destroy(&ring->changed);
     pthread_mutex_destroy(&ring->mutex);
     free(ring);

@@ -3,6 +3,8 @@
  * For         source nodes: decoding overlaps with the tick.
  * Shape       A bounded queue of batches (bytes and count). Full: the reader waits, nothing is dropped. Inline sources have no
  *             thread: take reads directly.
+ * Positions   Each batch in the ring carries the place behind it; source_ring_position gives that of the batch taken last: what was read
+ *             ahead is read again after a restart.
  * Threads     take by the worker; the reader's thread is the ring's own.
  * Errors      A reader's error is given by take once the rows before it are taken.
  */
@@ -13,11 +15,13 @@
 #include "connectors/source.h"
 
 struct source_ring;
-/* `wakeup` is signalled when rows, the end or an error come. */
-enum status source_ring_open(struct source *source, uint32_t partition, uint32_t row_limit, size_t limit_bytes, struct wakeup *wakeup,
-                             struct source_ring **ring, struct error *err);
+/* `wakeup` is signalled when rows, the end or an error come. `from`: where to begin; NULL: at the source's beginning. */
+enum status source_ring_open(struct source *source, uint32_t partition, const struct source_position *from, uint32_t row_limit,
+                             size_t limit_bytes, struct wakeup *wakeup, struct source_ring **ring, struct error *err);
 /* The next batch, the caller's; READ_IDLE: none now. *caught_up: and the source itself has none. */
 enum status source_ring_take(struct source_ring *ring, struct batch *batch, enum read_state *state, bool *caught_up, struct error *err);
+/* Behind the batch taken last; for replayable sources only. The place is lent until the next take, the history is appended. */
+enum status source_ring_position(struct source_ring *ring, struct text *place, struct text_builder *history, struct error *err);
 void source_ring_close(struct source_ring *ring);
 
 #endif

@@ -5,6 +5,9 @@
  *             ordinals counting from 0 over the partition, `partition` set.
  * Threads     open and the partition list: the planning thread. A reader belongs to one thread (circuit/source_node.h runs
  *             it ahead in a thread of its own); readers of one source may run at once.
+ * Positions   A source that has position() can be read again from any place between two read()s: a new reader, perhaps of another process,
+ *             that was told to seek() there gives the rows that the first one would have given next, with the same ordinals. What seek()
+ *             finds changed (a file that is gone, shorter, other) it refuses; it never skips or repeats a row instead.
  * Errors      A record that cannot be read follows 'scan.error-policy' (connectors/error_policy.h, used by every source).
  */
 #ifndef SPATE_CONNECTORS_SOURCE_H
@@ -15,7 +18,7 @@
 
 enum source_traits {
     SOURCE_BOUNDED = 1,    /* ends by itself (may depend on options: see source.bounded) */
-    SOURCE_REPLAYABLE = 2, /* can be read again from a position */
+    SOURCE_REPLAYABLE = 2, /* can be read again from a position: position() and seek() are there */
     SOURCE_LOOKUP = 4,     /* bounded: may be the right side of a lookup join */
     SOURCE_INLINE = 8,     /* rows are already in columns: read in the tick's thread, no thread of its own */
 };
@@ -64,6 +67,12 @@ enum read_state {
 struct reader {
     struct source *source;
     uint32_t partition;
+    uint64_t reads;          /* read()s begun; counted by the caller, from 1 */
+    _Atomic uint64_t passed; /* all that came of the read()s up to this one is in ticks; set by whoever takes the rows */
+};
+struct source_position {
+    struct text place;   /* connectors/position.h: "filesystem/1 rows=7 byte=120 ..." */
+    struct text history; /* beside it: history() of the same read; empty where the source has none */
 };
 struct source_type {
     const char *name, *summary;
@@ -77,6 +86,12 @@ struct source_type {
                         struct error *err);
     void (*reader_close)(struct reader *reader);
     void (*close)(struct source *source);
+    /* Appends the place where the next read() begins: short, for it is asked after each read. NULL: not replayable. */
+    enum status (*position)(struct reader *reader, struct text_builder *place, struct error *err);
+    /* Appends what the place behind the read() `passed` needs beside it: may be long. From any thread while the reader reads. NULL: nothing. */
+    enum status (*history)(struct reader *reader, struct text_builder *out, struct error *err);
+    /* Once, before the first read(). Both texts are only lent. */
+    enum status (*seek)(struct reader *reader, const struct source_position *position, struct error *err);
 };
 
 /* connectors/registry.c: the one list. NULL: unknown. */

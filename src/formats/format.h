@@ -44,6 +44,9 @@ struct decode_input {
     bool framed, last;
     size_t consumed; /* out */
     uint64_t lines;  /* out: line ends in what was consumed (0 if framed) */
+    /* out: the target was full in the middle of the record that begins at `consumed`: so many of its rows were given, in this and earlier
+     * calls. The next call goes on there; so does another decoder that is given the record and whose first rows are passed over. */
+    uint32_t returned;
 };
 
 struct format_context {

@@ -13,7 +13,8 @@ struct json_decoder {
     struct json_reader reader;
     struct batch *bound; /* continued by the next call if its count is still bound_count */
     uint32_t bound_count;
-    uint32_t resume; /* elements of the array at the start of the input that were returned before */
+    uint32_t resume;   /* elements of the array at the start of the input that were returned before */
+    uint32_t returned; /* the rows that they gave */
     char *copy;
     size_t copy_capacity;
 };
@@ -49,7 +50,7 @@ static enum record_end read_rows(struct json_decoder *self, const char **positio
 {
     struct json_reader *reader = &self->reader;
     const char *p = json_skip_blanks(*position + 1), *why;
-    uint32_t element = 0;
+    uint32_t element = 0, before = batch->count;
     if (self->resume == 0 && json_skip_value(*position, &why) == NULL) {
         json_fail(reader, NULL, why, *position);
         return RECORD_BAD;
@@ -64,6 +65,7 @@ static enum record_end read_rows(struct json_decoder *self, const char **positio
             }
         } else if (batch->count == row_limit) {
             self->resume = element;
+            self->returned += batch->count - before;
             return RECORD_FULL;
         } else if (*p != '{') {
             json_fail(reader, NULL, "an element of the array is no object", p);
@@ -224,10 +226,11 @@ static enum status decode_records(struct json_decoder *self, struct decode_input
         const char *after = place.readable;
         enum record_end end = read_record(self, &after, batch, target->row_limit);
         if (end == RECORD_FULL) {
+            input->returned = self->returned;
             return STATUS_OK;
         }
         end_line(&place, end == RECORD_BAD ? place.readable : after);
-        self->resume = 0;
+        self->resume = self->returned = 0;
         if (end == RECORD_BAD) {
             TRY(report(self, target, input, place.start, place.length, line, err));
         }
@@ -253,6 +256,7 @@ static enum status json_decode(struct decoder *decoder, struct decode_input *inp
     reader->err = err;
     input->consumed = 0;
     input->lines = 0;
+    input->returned = 0;
     json_reader_set_block(reader, input->block);
     enum status status = decode_records(self, input, target, err);
     json_reader_finish(reader, target->batch);

@@ -5,16 +5,20 @@
  */
 #include "circuit/operators/source_node.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "circuit/operators/specs.h"
 #include "circuit/source_ring.h"
+#include "connectors/position.h"
 
 struct open_partition {
     struct source_ring *ring;
     struct partition_state state;
     uint64_t taken_rows; /* in this tick */
     bool paused;         /* nothing more for this tick */
+    char *restored;      /* the state to begin from, in the circuit's arena; NULL: the beginning */
+    size_t restored_length;
 };
 struct source_node {
     struct node node;
@@ -23,6 +27,31 @@ struct source_node {
     uint32_t partition_count;
     bool opened, end_seen;
 };
+
+static const char state_kind[] = "partition/1";
+
+static enum status open_ring(struct source_node *self, struct open_partition *partition, uint32_t number, uint32_t row_limit,
+                             struct error *err)
+{
+    const struct circuit *circuit = self->node.circuit;
+    struct source_position from, *begin = NULL;
+    if (partition->restored != NULL) {
+        struct text state = {partition->restored, partition->restored_length};
+        int64_t ended;
+        TRY(position_get_number(state, "ended", &ended, err));
+        partition->state.ended = ended != 0;
+        if (partition->state.ended) {
+            return STATUS_OK;
+        }
+        if (position_has(state, "place")) { /* else it had not begun */
+            TRY(position_get_text(state, "place", &from.place, err));
+            TRY(position_get_text(state, "history", &from.history, err));
+            begin = &from;
+        }
+    }
+    return source_ring_open(self->spec->source, number, begin, row_limit, circuit->settings.ring_bytes, circuit->wakeup, &partition->ring,
+                            err);
+}
 
 static enum status source_node_open(struct source_node *self, const struct tick *tick, struct error *err)
 {
@@ -35,8 +64,7 @@ static enum status source_node_open(struct source_node *self, const struct tick 
     self->opened = true;
     for (uint32_t i = 0; i < self->partition_count; i++) {
         self->partitions[i].state.last_rows_us = tick->now_us;
-        TRY(source_ring_open(self->spec->source, circuit->worker + i * circuit->worker_count, row_limit, settings->ring_bytes,
-                             circuit->wakeup, &self->partitions[i].ring, err));
+        TRY(open_ring(self, &self->partitions[i], circuit->worker + i * circuit->worker_count, row_limit, err));
     }
     return STATUS_OK;
 }
@@ -168,14 +196,63 @@ uint32_t source_node_partition_count(const struct node *node)
     return ((const struct source_node *)node)->spec->source->partition_count;
 }
 
-const struct partition_state *source_node_partition(const struct node *node, uint32_t partition)
+/* NULL: another worker's. */
+static struct open_partition *find_partition(const struct node *node, uint32_t partition)
 {
     const struct source_node *self = (const struct source_node *)node;
     uint32_t worker_count = node->circuit->worker_count;
     if (partition % worker_count != node->circuit->worker || partition / worker_count >= self->partition_count) {
         return NULL;
     }
-    return &self->partitions[partition / worker_count].state;
+    return &self->partitions[partition / worker_count];
+}
+
+const struct partition_state *source_node_partition(const struct node *node, uint32_t partition)
+{
+    const struct open_partition *found = find_partition(node, partition);
+    return found == NULL ? NULL : &found->state;
+}
+
+enum status source_node_save_partition(struct node *node, uint32_t partition, struct text_builder *out, struct error *err)
+{
+    const struct source_node *self = (const struct source_node *)node;
+    const struct open_partition *open = find_partition(node, partition);
+    struct text place = {0};
+    struct text_builder history = {0};
+    assert(open != NULL);
+    if (open->ring == NULL && open->restored != NULL) { /* ended before the restart, or no tick since */
+        text_append(out, open->restored, open->restored_length);
+        return STATUS_OK;
+    }
+    if (self->spec->source->type->position == NULL && !open->state.ended) {
+        return error_set(err, ERROR_NOT_SUPPORTED, "the source '%s' cannot be read again from a position, so its job has no checkpoints",
+                         self->spec->source->type->name);
+    }
+    enum status status = STATUS_OK;
+    if (open->ring != NULL && !open->state.ended) {
+        status = source_ring_position(open->ring, &place, &history, err);
+    }
+    text_append_text(out, state_kind);
+    position_put_number(out, "ended", open->state.ended);
+    if (place.length > 0) {
+        position_put_text(out, "place", place);
+        position_put_text(out, "history", (struct text){history.bytes, history.length});
+    }
+    if (status == STATUS_OK && (out->failed || history.failed)) {
+        status = error_set(err, ERROR_BUDGET_SPENT, "no room for a source's position");
+    }
+    text_builder_close(&history);
+    return status;
+}
+
+enum status source_node_restore_partition(struct node *node, uint32_t partition, const char *bytes, size_t length, struct error *err)
+{
+    struct open_partition *open = find_partition(node, partition);
+    assert(open != NULL && open->ring == NULL);
+    TRY(position_check((struct text){bytes, length}, state_kind, err));
+    TRY_ALLOC(open->restored, arena_copy(node_arena(node), bytes, length), err);
+    open->restored_length = length;
+    return STATUS_OK;
 }
 
 bool source_node_is_bounded(const struct node *node)

@@ -2,7 +2,11 @@
  *
  * Each expression is evaluated to a one-row vector; the rows go through a row store, which makes columns of them whatever their type.
  */
+#include <inttypes.h>
+
+#include "circuit/operators/source_node.h"
 #include "circuit/operators/specs.h"
+#include "connectors/position.h"
 #include "functions/program.h"
 #include "state/row_store.h"
 
@@ -112,5 +116,28 @@ enum status values_node_create(struct circuit *circuit, const struct values_spec
         TRY(values_store_row(self, r, err));
     }
     *node = &self->node;
+    return STATUS_OK;
+}
+
+static const char state_kind[] = "values/1";
+
+enum status values_node_save(const struct node *node, struct text_builder *out, struct error *err)
+{
+    text_append_text(out, state_kind);
+    position_put_number(out, "emitted", ((const struct values_node *)node)->emitted);
+    return out->failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for the state of VALUES") : STATUS_OK;
+}
+
+enum status values_node_restore(struct node *node, const char *bytes, size_t length, struct error *err)
+{
+    struct values_node *self = (struct values_node *)node;
+    struct text state = {bytes, length};
+    int64_t emitted;
+    TRY(position_check(state, state_kind, err));
+    TRY(position_get_number(state, "emitted", &emitted, err));
+    if (emitted > self->spec->row_count) {
+        return error_set(err, ERROR_POSITION_LOST, "VALUES has %u rows now, but %" PRId64 " were read", self->spec->row_count, emitted);
+    }
+    self->emitted = (uint32_t)emitted;
     return STATUS_OK;
 }

@@ -1,6 +1,10 @@
-/* datagen: rows made of random numbers or sequences. It ends after number-of-rows, or when a sequence does. */
+/* datagen: rows made of random numbers or sequences. It ends after number-of-rows, or when a sequence does.
+ *
+ * Its place is the number of the next row and the random numbers' state, so the same rows come again; times near the clock ('max-past')
+ * are made anew. */
 #include "connectors/built_in.h"
 #include "connectors/datagen/datagen.h"
+#include "connectors/position.h"
 
 struct datagen_settings {
     int64_t rows_per_second, number_of_rows, seed, parallelism;
@@ -184,16 +188,46 @@ static enum status datagen_read(struct reader *reader, uint32_t row_limit, struc
     return STATUS_OK;
 }
 
+static const char kind[] = "datagen/1";
+static const char *const state_keys[] = {"r0", "r1", "r2", "r3"};
+
+static enum status datagen_position(struct reader *reader, struct text_builder *place, struct error *err)
+{
+    (void)err;
+    const struct datagen_reader *self = (const struct datagen_reader *)reader;
+    text_append_text(place, kind);
+    position_put_number(place, "row", self->next);
+    for (uint32_t i = 0; i < ARRAY_LENGTH(state_keys); i++) {
+        position_put_bits(place, state_keys[i], self->random.state[i]);
+    }
+    return STATUS_OK;
+}
+
+static enum status datagen_seek(struct reader *reader, const struct source_position *position, struct error *err)
+{
+    struct datagen_reader *self = (struct datagen_reader *)reader;
+    const struct datagen_source *source = (const struct datagen_source *)reader->source;
+    TRY(position_check(position->place, kind, err));
+    TRY(position_get_number(position->place, "row", &self->next, err));
+    for (uint32_t i = 0; i < ARRAY_LENGTH(state_keys); i++) {
+        TRY(position_get_bits(position->place, state_keys[i], &self->random.state[i], err));
+    }
+    self->start_us -= (int64_t)((int128_t)self->next * 1000000 / source->settings.rows_per_second);
+    return STATUS_OK;
+}
+
 const struct source_type datagen_source_type = {
     .name = "datagen",
     .summary = "Rows of random values or sequences.",
     .options = datagen_options,
     .option_count = ARRAY_LENGTH(datagen_options),
     .settings_bytes = sizeof(struct datagen_settings),
-    .traits = 0,
+    .traits = SOURCE_REPLAYABLE,
     .open = datagen_open,
     .reader_open = datagen_reader_open,
     .read = datagen_read,
     .reader_close = datagen_reader_close,
     .close = datagen_close,
+    .position = datagen_position,
+    .seek = datagen_seek,
 };

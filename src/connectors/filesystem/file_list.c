@@ -122,27 +122,32 @@ enum status file_list_scan(struct file_list *list, const char *root, const char 
     return STATUS_OK;
 }
 
-static const struct file_entry *find_entry(const struct file_list *list, const struct file_entry *like)
+struct file_entry *file_list_find(const struct file_list *list, const struct file_entry *like)
 {
     return list->count == 0 ? NULL : bsearch(like, list->entries, list->count, sizeof *like, compare_entries);
+}
+
+enum status file_entry_follow(struct file_entry *entry, uint64_t taken_bytes, uint64_t taken_lines, uint64_t seen_bytes, struct error *err)
+{
+    if (seen_bytes > 0 && seen_bytes != entry->size && file_is_packed(entry->path)) {
+        return error_set(err, ERROR_FILE_UNREADABLE, "'%s' has changed since it was read: a packed file must be whole when it appears",
+                         entry->path);
+    }
+    if (seen_bytes <= entry->size) {
+        entry->taken_bytes = taken_bytes;
+        entry->taken_lines = taken_lines;
+        entry->seen_bytes = seen_bytes;
+    }
+    return STATUS_OK;
 }
 
 enum status file_list_follow(struct file_list *list, struct file_list *scanned, struct error *err)
 {
     enum status status = STATUS_OK;
     for (size_t i = 0; i < scanned->count && status == STATUS_OK; i++) {
-        struct file_entry *entry = &scanned->entries[i];
-        const struct file_entry *before = find_entry(list, entry);
-        if (before == NULL || before->seen_bytes == 0) {
-            continue;
-        }
-        if (before->seen_bytes != entry->size && file_is_packed(entry->path)) {
-            status = error_set(err, ERROR_FILE_UNREADABLE,
-                               "'%s' has changed since it was read: a packed file must be whole when it appears", entry->path);
-        } else if (before->seen_bytes <= entry->size) {
-            entry->taken_bytes = before->taken_bytes;
-            entry->taken_lines = before->taken_lines;
-            entry->seen_bytes = before->seen_bytes;
+        const struct file_entry *before = file_list_find(list, &scanned->entries[i]);
+        if (before != NULL) {
+            status = file_entry_follow(&scanned->entries[i], before->taken_bytes, before->taken_lines, before->seen_bytes, err);
         }
     }
     file_list_clear(list);

@@ -174,3 +174,33 @@ enum status file_stream_read(struct file_stream *stream, char *to, size_t room, 
     }
     return STATUS_OK;
 }
+
+/* A seek past the end succeeds, so the end is asked for first. */
+static enum status skip_plain(struct file_stream *stream, uint64_t bytes, bool *reached, struct error *err)
+{
+    off_t end = lseek(stream->descriptor, 0, SEEK_END);
+    *reached = end >= 0 && (uint64_t)end >= bytes;
+    if (end < 0 || (*reached && lseek(stream->descriptor, (off_t)bytes, SEEK_SET) < 0)) {
+        return error_set(err, ERROR_FILE_UNREADABLE, "cannot read '%s' from byte %llu on: %s", stream->path, (unsigned long long)bytes,
+                         strerror(errno));
+    }
+    return STATUS_OK;
+}
+
+enum status file_stream_skip(struct file_stream *stream, uint64_t bytes, bool *reached, struct error *err)
+{
+    if (stream->packing == PACKING_NONE) {
+        return skip_plain(stream, bytes, reached, err);
+    }
+    char *passed;
+    TRY_ALLOC(passed, malloc(PACKED_BYTES), err);
+    enum status status = STATUS_OK;
+    size_t got = PACKED_BYTES;
+    while (status == STATUS_OK && bytes > 0 && got > 0) {
+        status = file_stream_read(stream, passed, bytes < PACKED_BYTES ? (size_t)bytes : PACKED_BYTES, &got, err);
+        bytes -= got;
+    }
+    *reached = bytes == 0;
+    free(passed);
+    return status;
+}

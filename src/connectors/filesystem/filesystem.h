@@ -1,6 +1,6 @@
 /* connectors/filesystem/filesystem.h: what the file source and the file sink share.
  *
- * For         filesystem_source.c, filesystem_sink.c.
+ * For         filesystem_source.c, filesystem_reader.c, filesystem_sink.c.
  * Shape       A table is a file or a folder. Rows of a partitioned table lie in folders key=value; a value is escaped as in
  *             Hive ("%3A"); NULL is partition.default-name.
  */
@@ -41,6 +41,9 @@ struct file_list {
 };
 /* All files at or below `root` but those hidden ('_', '.'), whose path matches the pattern (NULL: all). */
 enum status file_list_scan(struct file_list *list, const char *root, const char *pattern, struct error *err);
+struct file_entry *file_list_find(const struct file_list *list, const struct file_entry *like); /* of that path; NULL: none */
+/* What was read of the file before; nothing if it is shorter now. */
+enum status file_entry_follow(struct file_entry *entry, uint64_t taken_bytes, uint64_t taken_lines, uint64_t seen_bytes, struct error *err);
 /* The list becomes that of a new scan (taken), keeping what was read of the files. A file that is gone is forgotten; one that is shorter
  * than what was read begins anew. */
 enum status file_list_follow(struct file_list *list, struct file_list *scanned, struct error *err);
@@ -61,6 +64,8 @@ bool file_is_packed(const char *path);
 enum status file_stream_open(const char *path, uint64_t offset, struct file_stream **stream, struct error *err);
 /* Fills `room` bytes unless the file ends before; *got says how many. */
 enum status file_stream_read(struct file_stream *stream, char *to, size_t room, size_t *got, struct error *err);
+/* Goes to the byte of the unpacked file, of a packed one that was just opened; *reached: the file has as many. */
+enum status file_stream_skip(struct file_stream *stream, uint64_t bytes, bool *reached, struct error *err);
 void file_stream_close(struct file_stream *stream); /* NULL is allowed */
 
 #endif

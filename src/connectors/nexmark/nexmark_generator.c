@@ -20,7 +20,7 @@ struct rate_step {
 struct nexmark_generator {
     struct nexmark_settings settings;
     int64_t epoch; /* events in which the proportions come round */
-    uint64_t random[4];
+    uint64_t random[NEXMARK_STATE_WORDS];
     struct buffer *block;
     struct tables *tables;
     uint8_t url_lengths[CHANNELS], channel_lengths[CHANNELS], hot_url_lengths[HOT_CHANNELS];
@@ -183,6 +183,11 @@ enum status nexmark_generator_create(struct budget *budget, struct arena *arena,
 void nexmark_generator_destroy(struct nexmark_generator *generator)
 {
     buffer_unref(generator->block);
+}
+
+uint64_t *nexmark_generator_state(struct nexmark_generator *generator)
+{
+    return generator->random;
 }
 
 struct buffer *nexmark_generator_block(const struct nexmark_generator *generator)

@@ -42,6 +42,9 @@ void nexmark_generator_destroy(struct nexmark_generator *generator);
 struct buffer *nexmark_generator_block(const struct nexmark_generator *generator);
 /* Event number k; k counts up from 0, without gaps. */
 void nexmark_generator_next(struct nexmark_generator *generator, int64_t k, struct nexmark_event *event);
+/* What the next events depend on beside their number: the random numbers' state, to be kept and put back. */
+enum { NEXMARK_STATE_WORDS = 4 };
+uint64_t *nexmark_generator_state(struct nexmark_generator *generator);
 int64_t nexmark_generator_time_us(const struct nexmark_generator *generator, int64_t k);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "connectors/built_in.h"
 #include "connectors/nexmark/nexmark_generator.h"
+#include "connectors/position.h"
 #include "formats/column.h"
 
 static const char *const rate_shapes[] = {"SQUARE", "SINE", NULL};
@@ -426,6 +427,36 @@ static enum status nexmark_read(struct reader *reader, uint32_t row_limit, struc
     return STATUS_OK;
 }
 
+static const char place_kind[] = "nexmark/1";
+static const char *const state_keys[NEXMARK_STATE_WORDS] = {"r0", "r1", "r2", "r3"};
+
+static enum status nexmark_position(struct reader *reader, struct text_builder *place, struct error *err)
+{
+    (void)err;
+    const struct nexmark_reader *self = (const struct nexmark_reader *)reader;
+    const uint64_t *state = nexmark_generator_state(self->generator);
+    text_append_text(place, place_kind);
+    position_put_number(place, "event", self->next);
+    for (uint32_t i = 0; i < NEXMARK_STATE_WORDS; i++) {
+        position_put_bits(place, state_keys[i], state[i]);
+    }
+    return STATUS_OK;
+}
+
+static enum status nexmark_seek(struct reader *reader, const struct source_position *position, struct error *err)
+{
+    struct nexmark_reader *self = (struct nexmark_reader *)reader;
+    const struct nexmark_source *source = (const struct nexmark_source *)reader->source;
+    uint64_t *state = nexmark_generator_state(self->generator);
+    TRY(position_check(position->place, place_kind, err));
+    TRY(position_get_number(position->place, "event", &self->next, err));
+    for (uint32_t i = 0; i < NEXMARK_STATE_WORDS; i++) {
+        TRY(position_get_bits(position->place, state_keys[i], &state[i], err));
+    }
+    self->start_us -= nexmark_generator_time_us(self->generator, self->next) - source->settings.base_ms * 1000;
+    return STATUS_OK;
+}
+
 const struct source_type nexmark_source_type = {
     .name = "nexmark",
     .summary = "The events of the Nexmark benchmark: persons, auctions, bids.",
@@ -438,4 +469,6 @@ const struct source_type nexmark_source_type = {
     .read = nexmark_read,
     .reader_close = nexmark_reader_close,
     .close = nexmark_close,
+    .position = nexmark_position,
+    .seek = nexmark_seek,
 };

@@ -4,94 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <zlib.h>
 
 #include <cmocka.h>
 
 #include "connectors/dead_letter.h"
 #include "connectors/error_policy.h"
-#include "connectors/sink.h"
-#include "data/cell_text.h"
-
-struct table {
-    struct budget budget;
-    struct arena *arena;
-    char folder[64];
-    const char *keys[16], *values[16];
-    struct table_options options;
-    struct source_counters counters;
-    struct error err;
-};
-
-static void table_open(struct table *table, const char *format)
-{
-    memset(table, 0, sizeof *table);
-    budget_init(&table->budget, NULL, "test", BUDGET_UNLIMITED);
-    table->arena = arena_create(&table->budget, "test");
-    strcpy(table->folder, "/tmp/spate-test-XXXXXX");
-    assert_non_null(mkdtemp(table->folder));
-    table->options = (struct table_options){table->keys, table->values, 3};
-    table->keys[0] = "connector";
-    table->values[0] = "filesystem";
-    table->keys[1] = "path";
-    table->values[1] = table->folder;
-    table->keys[2] = "format";
-    table->values[2] = format;
-}
-
-static void table_set(struct table *table, const char *key, const char *value)
-{
-    table->keys[table->options.count] = key;
-    table->values[table->options.count++] = value;
-}
-
-static void table_close(struct table *table)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", table->folder);
-    assert_int_equal(system(command), 0);
-    arena_destroy(table->arena);
-    buffer_trim();
-    assert_int_equal(table->budget.used_bytes, 0);
-}
-
-static void put_file(const struct table *table, const char *name, const char *text)
-{
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", table->folder, name);
-    for (char *slash = path + strlen(table->folder) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-        *slash = '\0';
-        mkdir(path, 0755);
-        *slash = '/';
-    }
-    if (strstr(name, ".gz") != NULL) {
-        gzFile file = gzopen(path, "wb");
-        gzputs(file, text);
-        gzclose(file);
-        return;
-    }
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-static const struct source_column pair_columns[] = {{"id", &type_int, NULL}, {"s", &type_string, NULL}};
-
-static struct source_context context_of(struct table *table, const struct source_column *columns, uint32_t count)
-{
-    return (struct source_context){.arena = table->arena,
-                                   .budget = &table->budget,
-                                   .clock = &clock_system,
-                                   .zone = time_zone_utc,
-                                   .table = "t",
-                                   .columns = columns,
-                                   .column_count = count,
-                                   .options = &table->options,
-                                   .counters = &table->counters};
-}
+#include "../support/tables.h"
 
 /* All rows, a line each; an error as "! text". */
 static char *read_all(struct table *table, const struct source_context *context, uint32_t row_limit)
@@ -120,13 +38,7 @@ static char *read_all(struct table *table, const struct source_context *context,
             assert_true(batch.ordered && batch.ordinal_base == expected && batch.partition == partition);
             assert_in_range(batch.count, 1, row_limit);
             expected += batch.count;
-            for (uint32_t row = 0; row < batch.count; row++) {
-                for (uint32_t i = 0; i < batch.column_count; i++) {
-                    text_append_text(&out, i == 0 ? "" : "|");
-                    cell_text_append(&batch.columns[i], row, time_zone_utc, CELL_TEXT_HEX, &out);
-                }
-                text_append_char(&out, '\n');
-            }
+            rows_append(&batch, &out);
             batch_release(&batch);
         }
         source->type->reader_close(reader);
