@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <time.h>
 
+/* Some 50 us: about what it costs to block and be woken. */
+enum { SPIN_ROUNDS = 1000 };
+
 void wakeup_init(struct wakeup *wakeup)
 {
     pthread_condattr_t attributes;
@@ -11,7 +14,7 @@ void wakeup_init(struct wakeup *wakeup)
     pthread_mutex_init(&wakeup->mutex, NULL);
     pthread_cond_init(&wakeup->condition, &attributes);
     pthread_condattr_destroy(&attributes);
-    wakeup->count = 0;
+    atomic_init(&wakeup->count, 0);
 }
 
 void wakeup_destroy(struct wakeup *wakeup)
@@ -23,17 +26,14 @@ void wakeup_destroy(struct wakeup *wakeup)
 void wakeup_signal(struct wakeup *wakeup)
 {
     pthread_mutex_lock(&wakeup->mutex);
-    wakeup->count++;
+    atomic_fetch_add_explicit(&wakeup->count, 1, memory_order_release);
     pthread_cond_broadcast(&wakeup->condition);
     pthread_mutex_unlock(&wakeup->mutex);
 }
 
 uint64_t wakeup_read(struct wakeup *wakeup)
 {
-    pthread_mutex_lock(&wakeup->mutex);
-    uint64_t count = wakeup->count;
-    pthread_mutex_unlock(&wakeup->mutex);
-    return count;
+    return atomic_load_explicit(&wakeup->count, memory_order_acquire);
 }
 
 void wakeup_wait(struct wakeup *wakeup, uint64_t seen, int64_t timeout_us)
@@ -48,8 +48,30 @@ void wakeup_wait(struct wakeup *wakeup, uint64_t seen, int64_t timeout_us)
     }
     pthread_mutex_lock(&wakeup->mutex);
     int result = 0;
-    while (wakeup->count == seen && result != ETIMEDOUT) {
+    while (wakeup_read(wakeup) == seen && result != ETIMEDOUT) {
         result = pthread_cond_timedwait(&wakeup->condition, &wakeup->mutex, &until);
+    }
+    pthread_mutex_unlock(&wakeup->mutex);
+}
+
+static inline void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+void wakeup_wait_soon(struct wakeup *wakeup, uint64_t seen)
+{
+    for (uint32_t i = 0; i < SPIN_ROUNDS; i++) {
+        if (wakeup_read(wakeup) != seen) {
+            return;
+        }
+        pause_briefly();
+    }
+    pthread_mutex_lock(&wakeup->mutex);
+    while (wakeup_read(wakeup) == seen) {
+        pthread_cond_wait(&wakeup->condition, &wakeup->mutex);
     }
     pthread_mutex_unlock(&wakeup->mutex);
 }

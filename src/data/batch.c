@@ -1,6 +1,7 @@
 #include "data/batch.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum status batch_init(struct batch *batch, uint32_t column_count, struct error *err)
 {
@@ -167,4 +168,49 @@ enum status batch_compact(struct budget *budget, struct batch *batch, struct err
     batch_release(batch);
     *batch = dense;
     return STATUS_OK;
+}
+
+/* Bits of the rows that are there. */
+static void batch_mark_rows(const struct batch *batch, uint64_t *mask)
+{
+    uint32_t words = (batch->count + 63) / 64;
+    if (batch->selected == NULL) {
+        memset(mask, 0xff, words * sizeof *mask);
+        mask[words - 1] >>= words * 64 - batch->count;
+        return;
+    }
+    memset(mask, 0, words * sizeof *mask);
+    for (uint32_t k = 0; k < batch->selected_count; k++) {
+        mask[batch->selected[k] / 64] |= (uint64_t)1 << (batch->selected[k] % 64);
+    }
+}
+
+static bool validity_covers(const uint64_t *validity, const uint64_t *mask, uint32_t words)
+{
+    uint64_t missing = 0;
+    for (uint32_t i = 0; i < words; i++) {
+        missing |= mask[i] & ~validity[i];
+    }
+    return missing == 0;
+}
+
+void batch_drop_validity(struct batch *batch)
+{
+    uint64_t mask[CHUNK_ROWS / 64];
+    bool marked = false;
+    for (uint32_t i = 0; i < batch->column_count; i++) {
+        struct vector *column = &batch->columns[i];
+        if (column->validity == NULL || column->physical == PHYSICAL_NULL) {
+            continue;
+        }
+        if (!marked) {
+            batch_mark_rows(batch, mask);
+            marked = true;
+        }
+        if (validity_covers(column->validity, mask, (batch->count + 63) / 64)) {
+            buffer_unref(column->validity_buffer);
+            column->validity_buffer = NULL;
+            column->validity = NULL;
+        }
+    }
 }

@@ -70,6 +70,8 @@ enum status batch_need_watermarks(struct budget *budget, struct batch *batch, ui
 enum status batch_need_selection(struct budget *budget, struct batch *batch, uint16_t **rows, struct error *err);
 /* Replaces a batch with a selection by a dense one (columns gathered, per-row arrays too). No-op without a selection. */
 enum status batch_compact(struct budget *budget, struct batch *batch, struct error *err);
+/* Columns that have no NULL in the rows that are there lose their bitmaps: kernels are faster without. */
+void batch_drop_validity(struct batch *batch);
 /* The rows `rows` of source as a dense batch. */
 enum status batch_gather(struct budget *budget, const struct batch *source, const uint16_t *rows, uint32_t count, struct batch *result,
                          struct error *err);

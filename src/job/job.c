@@ -32,12 +32,9 @@ struct job {
     struct tick_votes agreed;
     int64_t clock_offset_us; /* job clock = monotonic + offset */
     struct tick_barrier barrier;
-    /* Workers 1.. wait here for the next tick. */
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    uint64_t go_tick; /* 1 + number of the tick that may run */
-    uint32_t done;    /* workers 1.. that have ended it */
-    bool leaving;
+    struct wakeup go;   /* a tick may run, or the workers 1.. shall end */
+    struct wakeup done; /* one of them has ended a tick */
+    atomic_bool leaving;
 };
 
 static int64_t job_now_us(const struct job *job)
@@ -82,23 +79,13 @@ static void *worker_main(void *context)
 {
     struct worker *worker = context;
     struct job *job = worker->job;
-    uint64_t next = 1;
-    for (;;) {
-        pthread_mutex_lock(&job->mutex);
-        while (job->go_tick < next && !job->leaving) {
-            pthread_cond_wait(&job->changed, &job->mutex);
-        }
-        bool leaving = job->leaving;
-        pthread_mutex_unlock(&job->mutex);
-        if (leaving) {
+    for (uint64_t seen = 0;; seen++) {
+        wakeup_wait_soon(&job->go, seen);
+        if (atomic_load(&job->leaving)) {
             break;
         }
         worker_run_tick(worker);
-        pthread_mutex_lock(&job->mutex);
-        job->done++;
-        pthread_cond_broadcast(&job->changed);
-        pthread_mutex_unlock(&job->mutex);
-        next++;
+        wakeup_signal(&job->done);
     }
     buffer_trim();
     return NULL;
@@ -151,8 +138,8 @@ enum status job_create(struct plan *plan, struct budget *budget, const struct ev
     created->tick.bounded = plan_is_bounded(plan);
     wakeup_init(&created->wakeup);
     tick_barrier_init(&created->barrier, created->worker_count);
-    pthread_mutex_init(&created->mutex, NULL);
-    pthread_cond_init(&created->changed, NULL);
+    wakeup_init(&created->go);
+    wakeup_init(&created->done);
     enum status status = job_build(created, budget, evaluation, err);
     if (status != STATUS_OK) {
         job_destroy(created);
@@ -165,17 +152,13 @@ enum status job_create(struct plan *plan, struct budget *budget, const struct ev
 static void job_run_tick(struct job *job)
 {
     job->tick.now_us = job_now_us(job);
-    pthread_mutex_lock(&job->mutex);
-    job->go_tick++;
-    job->done = 0;
-    pthread_cond_broadcast(&job->changed);
-    pthread_mutex_unlock(&job->mutex);
+    uint64_t done = wakeup_read(&job->done);
+    uint64_t all_done = done + job->worker_count - 1;
+    wakeup_signal(&job->go);
     worker_run_tick(&job->workers[0]);
-    pthread_mutex_lock(&job->mutex);
-    while (job->done < job->worker_count - 1) {
-        pthread_cond_wait(&job->changed, &job->mutex);
+    while ((done = wakeup_read(&job->done)) != all_done) {
+        wakeup_wait_soon(&job->done, done);
     }
-    pthread_mutex_unlock(&job->mutex);
     job->tick.number++;
 }
 
@@ -279,10 +262,8 @@ void job_destroy(struct job *job)
     if (job == NULL) {
         return;
     }
-    pthread_mutex_lock(&job->mutex);
-    job->leaving = true;
-    pthread_cond_broadcast(&job->changed);
-    pthread_mutex_unlock(&job->mutex);
+    atomic_store(&job->leaving, true);
+    wakeup_signal(&job->go);
     for (uint32_t i = 1; i < job->worker_count; i++) {
         if (job->workers[i].started) {
             pthread_join(job->workers[i].thread, NULL);
@@ -291,8 +272,8 @@ void job_destroy(struct job *job)
     for (uint32_t i = 0; i < job->worker_count; i++) {
         circuit_destroy(job->workers[i].circuit);
     }
-    pthread_cond_destroy(&job->changed);
-    pthread_mutex_destroy(&job->mutex);
+    wakeup_destroy(&job->go);
+    wakeup_destroy(&job->done);
     tick_barrier_destroy(&job->barrier);
     wakeup_destroy(&job->wakeup);
     free(job->workers);

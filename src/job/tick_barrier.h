@@ -8,9 +8,9 @@
 #define SPATE_JOB_TICK_BARRIER_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
+
+#include "base/wakeup.h"
 
 struct tick_votes {
     bool rows;   /* any: sources gave rows, or a timer is due */
@@ -19,9 +19,8 @@ struct tick_votes {
 };
 struct tick_barrier {
     pthread_mutex_t mutex;
-    pthread_cond_t all_arrived;
+    struct wakeup all_arrived; /* its count is the number of the round */
     uint32_t worker_count, arrived;
-    atomic_uint_fast64_t round;
     struct tick_votes gathering, agreed;
 };
 void tick_barrier_init(struct tick_barrier *barrier, uint32_t worker_count);

@@ -1,7 +1,8 @@
 /* circuit/operators/calc_node.c: filter, then project, chunk by chunk.
  *
  * The filter writes a selection, the projection computes its columns for the selected rows only; what is not columns is shared with
- * the input. The output is compacted when fewer than a quarter of the rows are left.
+ * the input. The output is compacted when fewer than a quarter of the rows are left, and columns whose NULLs were all left out lose their
+ * bitmaps.
  * A failing row of an append-only input ends the job; of a changing input it is held back until the row is withdrawn.
  */
 #include "circuit/held_errors.h"
@@ -89,6 +90,7 @@ static enum status calc_emit(struct calc_node *self, struct batch *batch, struct
     if (batch->selected != NULL && batch->selected_count > 0 && batch->selected_count * 4 < batch->count) {
         TRY(batch_compact(node_budget(&self->node), batch, err));
     }
+    batch_drop_validity(batch);
     return node_emit(&self->node, batch, err);
 }
 

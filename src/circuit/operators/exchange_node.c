@@ -1,34 +1,39 @@
 /* circuit/operators/exchange_node.c: rows to the worker that owns their key.
  *
- * receive scatters a chunk by key group into one mailbox per worker; finish_tick says "ended" to all, waits until all peers have ended the
- * tick at this exchange, and emits what they sent, in the order of workers, so that the outcome does not depend on scheduling. A peer may
- * already scatter the next tick: mailboxes are kept by the parity of the tick's number. The watermark is the minimum over all workers; one
- * without partitions of the source says WATERMARK_END.
+ * receive puts the rows of a chunk into one mailbox per worker, by key group; those of its own worker it emits at once, while they are in
+ * the cache. finish_tick says "ended" to all, waits until all peers have ended the tick at this exchange, and emits what they sent, in the
+ * order of workers, so that the outcome does not depend on scheduling. A peer may already send rows of the next tick: mailboxes are kept by
+ * the parity of the tick's number. The watermark is the minimum over all workers; one without partitions of the source says WATERMARK_END.
+ * Rows are not copied while a worker gets at least a quarter of a chunk: it gets a reference to the chunk with a selection of its own.
  */
-#include <pthread.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/wakeup.h"
 #include "circuit/operators/specs.h"
 #include "data/order.h"
+
+/* A part of a chunk that is smaller than this share of it is copied. */
+enum { SHARED_PART_MIN = 4 };
 
 struct mailbox { /* from one worker to one worker, for one parity */
     struct batch *batches;
     uint32_t count, capacity;
     int64_t watermark;
-    uint64_t ended_tick; /* 1 + number of the last tick that the sender ended */
+    atomic_uint_fast64_t ended_tick; /* 1 + number of the last tick that the sender ended */
 };
 struct exchange_group {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
+    struct wakeup changed;
     uint32_t worker_count;
-    bool aborted;
+    atomic_bool aborted;
     struct mailbox *mailboxes; /* [(to * worker_count + from) * 2 + parity] */
 };
 struct exchange_node {
     struct node node;
     const struct exchange_spec *spec;
     uint64_t hashes[CHUNK_ROWS];
+    uint16_t *owners;  /* by key group */
     uint16_t *targets; /* worker_count lists of CHUNK_ROWS */
     uint32_t *target_counts;
 };
@@ -42,8 +47,7 @@ enum status exchange_group_create(uint32_t worker_count, struct exchange_group *
         free(mailboxes);
         return error_set(err, ERROR_BUDGET_SPENT, "no room for an exchange between %u workers", worker_count);
     }
-    pthread_mutex_init(&created->mutex, NULL);
-    pthread_cond_init(&created->changed, NULL);
+    wakeup_init(&created->changed);
     created->worker_count = worker_count;
     created->mailboxes = mailboxes;
     *group = created;
@@ -62,17 +66,14 @@ void exchange_group_destroy(struct exchange_group *group)
         free(group->mailboxes[i].batches);
     }
     free(group->mailboxes);
-    pthread_cond_destroy(&group->changed);
-    pthread_mutex_destroy(&group->mutex);
+    wakeup_destroy(&group->changed);
     free(group);
 }
 
 void exchange_group_abort(struct exchange_group *group)
 {
-    pthread_mutex_lock(&group->mutex);
-    group->aborted = true;
-    pthread_cond_broadcast(&group->changed);
-    pthread_mutex_unlock(&group->mutex);
+    atomic_store(&group->aborted, true);
+    wakeup_signal(&group->changed);
 }
 
 static struct mailbox *exchange_mailbox(struct exchange_group *group, uint32_t from, uint32_t to, uint64_t tick)
@@ -100,35 +101,73 @@ static enum status mailbox_put(struct mailbox *mailbox, struct batch *batch, str
 static void exchange_scatter(struct exchange_node *self, const struct batch *batch)
 {
     const struct circuit *circuit = self->node.circuit;
+    uint32_t groups = circuit->settings.max_parallelism;
     struct selection rows = batch_selection(batch);
     memset(self->target_counts, 0, circuit->worker_count * sizeof *self->target_counts);
-    if (self->spec->key_count > 0) {
-        batch_hash(batch, self->spec->keys, self->spec->key_count, self->hashes);
-    }
+    batch_hash(batch, self->spec->keys, self->spec->key_count, self->hashes);
     for (uint32_t k = 0; k < rows.count; k++) {
         uint32_t row = selection_row(&rows, k);
-        uint32_t target =
-            self->spec->key_count == 0 ? 0 : circuit_worker_of(self->hashes[row], circuit->worker_count, circuit->settings.max_parallelism);
+        uint32_t target = self->owners[self->hashes[row] % groups];
         self->targets[target * CHUNK_ROWS + self->target_counts[target]++] = (uint16_t)row;
     }
+}
+
+/* The rows `rows` of the batch: itself with a selection when they are many, else a copy. */
+static enum status exchange_part(struct exchange_node *self, const struct batch *batch, struct selection rows, struct batch *part,
+                                 struct error *err)
+{
+    struct budget *budget = node_budget(&self->node);
+    if (rows.count * SHARED_PART_MIN < batch->count) {
+        return batch_gather(budget, batch, rows.rows, rows.count, part, err);
+    }
+    assert((batch->weights == NULL || batch->weights_buffer != NULL) && (batch->watermarks == NULL || batch->watermarks_buffer != NULL));
+    TRY(batch_ref(batch, part, err));
+    part->selected = NULL;
+    if (rows.count == batch->count) {
+        return STATUS_OK;
+    }
+    uint16_t *selected;
+    buffer_unref(part->selected_buffer);
+    part->selected_buffer = NULL;
+    enum status status = batch_need_selection(budget, part, &selected, err);
+    if (status != STATUS_OK) {
+        batch_release(part);
+        return status;
+    }
+    memcpy(selected, rows.rows, rows.count * sizeof *selected);
+    part->selected_count = rows.count;
+    return STATUS_OK;
+}
+
+static enum status exchange_send(struct exchange_node *self, const struct batch *batch, struct selection rows, uint32_t target,
+                                 struct error *err)
+{
+    const struct circuit *circuit = self->node.circuit;
+    struct batch part = {0};
+    TRY(exchange_part(self, batch, rows, &part, err));
+    enum status status;
+    if (target == circuit->worker) {
+        status = node_emit(&self->node, &part, err);
+    } else {
+        status = mailbox_put(exchange_mailbox(self->spec->group, circuit->worker, target, circuit->tick_number), &part, err);
+    }
+    batch_release(&part);
+    return status;
 }
 
 static enum status exchange_node_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
 {
     (void)input;
     struct exchange_node *self = (struct exchange_node *)node;
-    const struct circuit *circuit = node->circuit;
+    if (self->spec->key_count == 0) {
+        return exchange_send(self, batch, batch_selection(batch), 0, err);
+    }
     exchange_scatter(self, batch);
-    for (uint32_t target = 0; target < circuit->worker_count; target++) {
-        uint32_t count = self->target_counts[target];
-        if (count == 0) {
-            continue;
+    for (uint32_t target = 0; target < node->circuit->worker_count; target++) {
+        struct selection rows = {self->targets + (size_t)target * CHUNK_ROWS, self->target_counts[target]};
+        if (rows.count > 0) {
+            TRY(exchange_send(self, batch, rows, target, err));
         }
-        struct batch part = {0};
-        TRY(batch_gather(node_budget(node), batch, self->targets + (size_t)target * CHUNK_ROWS, count, &part, err));
-        enum status status = mailbox_put(exchange_mailbox(self->spec->group, circuit->worker, target, circuit->tick_number), &part, err);
-        batch_release(&part);
-        TRY(status);
     }
     return STATUS_OK;
 }
@@ -138,23 +177,24 @@ static bool exchange_meet(struct exchange_node *self, int64_t watermark, uint64_
 {
     struct exchange_group *group = self->spec->group;
     uint32_t me = self->node.circuit->worker;
-    pthread_mutex_lock(&group->mutex);
     for (uint32_t to = 0; to < group->worker_count; to++) {
         struct mailbox *mailbox = exchange_mailbox(group, me, to, tick);
         mailbox->watermark = watermark;
-        mailbox->ended_tick = tick + 1;
+        atomic_store_explicit(&mailbox->ended_tick, tick + 1, memory_order_release);
     }
-    pthread_cond_broadcast(&group->changed);
-    for (uint32_t from = 0; from < group->worker_count && !group->aborted;) {
-        if (exchange_mailbox(group, from, me, tick)->ended_tick == tick + 1) {
+    wakeup_signal(&group->changed);
+    for (uint32_t from = 0; from < group->worker_count;) {
+        uint64_t seen = wakeup_read(&group->changed);
+        if (atomic_load(&group->aborted)) {
+            return false;
+        }
+        if (atomic_load_explicit(&exchange_mailbox(group, from, me, tick)->ended_tick, memory_order_acquire) == tick + 1) {
             from++;
         } else {
-            pthread_cond_wait(&group->changed, &group->mutex);
+            wakeup_wait_soon(&group->changed, seen);
         }
     }
-    bool met = !group->aborted;
-    pthread_mutex_unlock(&group->mutex);
-    return met;
+    return true;
 }
 
 static enum status exchange_drain(struct exchange_node *self, struct mailbox *mailbox, struct error *err)
@@ -199,6 +239,11 @@ enum status exchange_node_create(struct circuit *circuit, const struct exchange_
 {
     struct exchange_node *self;
     TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
+    uint32_t groups = circuit->settings.max_parallelism;
+    TRY_ALLOC(self->owners, arena_alloc(circuit->arena, groups * sizeof *self->owners), err);
+    for (uint32_t group = 0; group < groups; group++) {
+        self->owners[group] = (uint16_t)circuit_worker_of(group, circuit->worker_count, groups);
+    }
     TRY_ALLOC(self->targets, arena_alloc(circuit->arena, (size_t)circuit->worker_count * CHUNK_ROWS * sizeof(uint16_t)), err);
     TRY_ALLOC(self->target_counts, arena_alloc(circuit->arena, circuit->worker_count * sizeof(uint32_t)), err);
     self->spec = spec;
