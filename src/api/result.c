@@ -154,6 +154,9 @@ static enum status result_step(spate_result *result, int64_t wait_ms, int *step,
     }
     if (result->state == JOB_RUNNING) {
         *step = job_is_idle(result->job) ? SPATE_STEP_IDLE : SPATE_STEP_WORKED;
+        int64_t every = session->settings.values.restart_every;
+        result->ticks += *step == SPATE_STEP_WORKED;
+        return every > 0 && result->ticks >= every ? result_restart(result, err) : STATUS_OK;
     }
     return STATUS_OK;
 }

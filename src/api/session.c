@@ -135,7 +135,9 @@ static enum status session_run(spate_session *session, const char *sql, size_t l
     TRY(result_create(session, SPATE_RESULT_DONE, &created, err));
     const struct ast_statement *statement = NULL;
     size_t next = *offset;
-    enum status status = sql_parse_statement(created->arena, (struct text){sql, length}, *offset, &statement, &next, err);
+    const char *copy = arena_text(created->arena, sql, length); /* the tree points into its text */
+    enum status status = copy == NULL ? error_set(err, ERROR_BUDGET_SPENT, "no room for the statement's text")
+                                      : sql_parse_statement(created->arena, (struct text){copy, length}, *offset, &statement, &next, err);
     if (status == STATUS_OK) {
         *offset = next;
         if (statement != NULL) {

@@ -42,11 +42,13 @@ struct spate_result {
     struct evaluation evaluation;
     struct result_queue *queue; /* ROWS, QUERY */
     struct schema schema;
-    const struct type *row_type; /* of the schema, once asked for */
+    const struct type *row_type;           /* of the schema, once asked for */
+    const struct ast_statement *statement; /* in the arena, with its text */
     struct plan *plan;
     struct job *job;
     enum job_state state;
-    bool awaited; /* INSERT: the next statement waits for its end */
+    int64_t ticks; /* since the job was started or restarted */
+    bool awaited;  /* INSERT: the next statement waits for its end */
     uint64_t rows_out;
     struct buffer *kinds;     /* of the batch given last */
     struct text_builder text; /* cells given by spate_result_next_text */
@@ -63,6 +65,10 @@ struct ast_statement;
 enum statement_mode { STATEMENT_EXECUTE, STATEMENT_CHECK, STATEMENT_EXPLAIN };
 enum status statement_run(spate_session *session, struct arena *arena, const struct ast_statement *statement, enum statement_mode mode,
                           spate_result *result, struct error *err);
+/* Plans the statement anew and starts its job; what the result has given and queued stays. parallelism 0: that of the session. */
+enum status statement_start_again(spate_result *result, uint32_t parallelism, struct error *err);
+/* api/restart.c: 'debug.restart-every': takes the job's state, ends it, and goes on with a new job from the state. */
+enum status result_restart(spate_result *result, struct error *err);
 /* api/show.c: SHOW and DESCRIBE. */
 enum status show_run(spate_session *session, const struct ast_statement *statement, spate_result *result, struct error *err);
 enum status describe_run(spate_session *session, const struct ast_statement *statement, spate_result *result, struct error *err);

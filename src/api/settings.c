@@ -31,7 +31,29 @@ static const char *check_chunk_rows(const void *value)
     return rows >= 1 && rows <= CHUNK_ROWS ? NULL : "it must be from 1 to 4096";
 }
 
+static const char *check_restart_every(const void *value)
+{
+    return *(const int64_t *)value >= 0 ? NULL : "it must be a number of ticks, or 0 for never";
+}
+
+static const char *check_restart_parallelism(const void *value)
+{
+    int64_t parallelism = *(const int64_t *)value;
+    return parallelism >= 0 && parallelism <= 256 ? NULL : "it must be from 1 to 256, or 0 for parallelism.default";
+}
+
 const struct option_def session_options[] = {
+    {.name = "debug.restart-every",
+     OPTION_INT64(struct session_settings, restart_every),
+     .initial = "0",
+     .check = check_restart_every,
+     .summary =
+         "For tests: every so many ticks a statement's state is taken, its job ended, and a new job goes on from the state; 0: never."},
+    {.name = "debug.restart-parallelism",
+     OPTION_INT64(struct session_settings, restart_parallelism),
+     .initial = "0",
+     .check = check_restart_parallelism,
+     .summary = "Workers of every other job that 'debug.restart-every' starts; 0: parallelism.default."},
     {.name = "parallelism.default",
      OPTION_INT64(struct session_settings, parallelism),
      .initial = "1",

@@ -19,7 +19,7 @@ static enum status statement_prepare(struct statement *self, struct error *err)
     spate_session *session = self->session;
     struct evaluation *evaluation = &self->result->evaluation;
     evaluation->budget = &session->budget;
-    evaluation->start_us = session->clock->wall_us(session->clock);
+    evaluation->start_us = evaluation->start_us != 0 ? evaluation->start_us : session->clock->wall_us(session->clock);
     evaluation->now_us = evaluation->start_us;
     TRY(settings_evaluation(&session->settings, self->arena, evaluation, err));
     const char *id;
@@ -77,7 +77,7 @@ static enum status query_run(struct statement *self, const struct ast_statement 
 {
     struct relation *relation;
     TRY(bind_query(&self->context.bind, statement->query, &relation, err));
-    if (self->mode != STATEMENT_EXPLAIN) {
+    if (self->mode != STATEMENT_EXPLAIN && self->result->queue == NULL) {
         TRY(result_queue_create(&self->result->queue, err));
     }
     TRY(plan_make_query(&self->context, relation, self->result->queue, &self->result->plan, err));
@@ -150,11 +150,14 @@ static enum status create_table_as(struct statement *self, const struct ast_crea
         columns[i] = (struct ast_name){
             .at = ast->as_query->at, .count = 1, .parts = &query->schema.columns[i].name, .part_positions = &ast->as_query->at};
     }
-    struct ast_statement insert = {
+    struct ast_statement *insert;
+    TRY_ALLOC(insert, arena_alloc(arena, sizeof *insert), err);
+    *insert = (struct ast_statement){
         .kind = AST_STATEMENT_INSERT,
         .insert = {.table = ast->name, .query = ast->as_query, .columns = columns, .column_count = query->schema.count},
     };
-    return insert_run(self, &insert, err);
+    self->result->statement = insert; /* what a restart plans again */
+    return insert_run(self, insert, err);
 }
 
 static enum status create_table_run(struct statement *self, const struct ast_statement *statement, struct error *err)
@@ -345,6 +348,17 @@ enum status statement_run(spate_session *session, struct arena *arena, const str
                           spate_result *result, struct error *err)
 {
     struct statement self = {.session = session, .arena = arena, .result = result, .mode = mode};
+    result->statement = statement;
     TRY(statement_prepare(&self, err));
     return statement_kinds[statement->kind].run(&self, statement, err);
+}
+
+enum status statement_start_again(spate_result *result, uint32_t parallelism, struct error *err)
+{
+    struct statement self = {.session = result->session, .arena = result->arena, .result = result, .mode = STATEMENT_EXECUTE};
+    TRY(statement_prepare(&self, err));
+    if (parallelism > 0) {
+        self.context.settings.parallelism = parallelism;
+    }
+    return statement_kinds[result->statement->kind].run(&self, result->statement, err);
 }

@@ -1,41 +1,10 @@
-#include "job/job.h"
+#include "job/job_internal.h"
 
 #include <assert.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/wakeup.h"
-#include "job/tick_barrier.h"
-
 enum { TICK_ROWS_MIN = CHUNK_ROWS, TICK_ROWS_MAX = 64 * CHUNK_ROWS };
-
-struct worker {
-    struct job *job;
-    struct circuit *circuit;
-    pthread_t thread;
-    bool started;
-    enum status status;
-    struct error error;
-};
-struct job {
-    struct plan *plan;
-    const struct clock *clock;
-    struct plan_settings settings;
-    enum job_state state;
-    atomic_bool cancelled, stopping;
-    struct wakeup wakeup; /* sources, cancellation */
-    struct worker *workers;
-    uint32_t worker_count;
-    struct tick tick;
-    struct tick_votes agreed;
-    int64_t clock_offset_us; /* job clock = monotonic + offset */
-    struct tick_barrier barrier;
-    struct wakeup go;   /* a tick may run, or the workers 1.. shall end */
-    struct wakeup done; /* one of them has ended a tick */
-    atomic_bool leaving;
-};
 
 static int64_t job_now_us(const struct job *job)
 {
@@ -115,6 +84,7 @@ static enum status job_build(struct job *job, struct budget *budget, const struc
         worker->circuit->cancelled = &job->cancelled;
         worker->circuit->evaluation.now_us = job_now_us(job);
         TRY(plan_build(job->plan, worker->circuit, err));
+        TRY(circuit_name_nodes(worker->circuit, err));
     }
     return job_start_threads(job, err);
 }
@@ -250,6 +220,11 @@ void job_finish_sources(struct job *job)
 {
     atomic_store(&job->stopping, true);
     wakeup_signal(&job->wakeup);
+}
+
+uint32_t job_worker_count(const struct job *job)
+{
+    return job->worker_count;
 }
 
 bool job_is_idle(const struct job *job)

@@ -19,6 +19,7 @@ enum status job_create(struct plan *plan, struct budget *budget, const struct ev
                        const struct plan_settings *settings, struct job **job, struct error *err);
 /* Runs one tick; waits at most wait_us when there is nothing to do. An error ends the job (FAILED). */
 enum status job_step(struct job *job, int64_t wait_us, enum job_state *state, struct error *err);
+uint32_t job_worker_count(const struct job *job);
 bool job_is_idle(const struct job *job); /* the last step found nothing to do */
 void job_cancel(struct job *job);        /* the next or current job_step ends soon with JOB_CANCELLED */
 void job_finish_sources(

@@ -98,7 +98,7 @@ enum status snapshot_reader_create(const struct snapshot_target *target, uint32_
                                    struct error *err);
 void snapshot_reader_destroy(struct snapshot_reader *reader);
 /* The next file, from the newest to the oldest; name: for messages. Then its bytes, in pieces of any size; then the end. */
-enum status snapshot_file_begin(struct snapshot_reader *reader, const char *name, bool oldest, struct error *err);
+void snapshot_file_begin(struct snapshot_reader *reader, const char *name, bool oldest);
 enum status snapshot_file_bytes(struct snapshot_reader *reader, const void *bytes, size_t length, struct error *err);
 enum status snapshot_file_end(struct snapshot_reader *reader, struct error *err);
 /* After the oldest: true when some table has `after_others`: then all files come a second time, from the newest again. */

@@ -374,16 +374,14 @@ static enum status read_whole(struct snapshot_reader *reader, const char *bytes,
     return STATUS_OK;
 }
 
-enum status snapshot_file_begin(struct snapshot_reader *reader, const char *name, bool oldest, struct error *err)
+void snapshot_file_begin(struct snapshot_reader *reader, const char *name, bool oldest)
 {
-    (void)err;
     reader->file = name;
     reader->oldest = oldest;
     reader->begun = reader->ended = false;
     reader->offset = 0;
     reader->blocks = reader->numbered_count = 0;
     text_builder_clear(&reader->pending);
-    return STATUS_OK;
 }
 
 enum status snapshot_file_bytes(struct snapshot_reader *reader, const void *bytes, size_t length, struct error *err)
