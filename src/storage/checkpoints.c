@@ -30,8 +30,9 @@ static enum status manifest_key(const char *job, const char *task, uint64_t seq,
 enum status checkpoint_begin(struct storage *storage, const char *job, const char *task, const char *incarnation,
                              struct checkpoint_writer **writer, struct error *err)
 {
-    struct arena *arena = arena_create(NULL, "checkpoint writer");
     *writer = NULL;
+    TRY(storage_check(storage, ACCESS_CHECKPOINTS, ACCESS_APPEND, job, err));
+    struct arena *arena = arena_create(NULL, "checkpoint writer");
     TRY_ALLOC(arena, arena, err);
     struct checkpoint_writer *self = arena_alloc(arena, sizeof *self);
     if (self != NULL) {
@@ -64,7 +65,7 @@ static enum status file_put(struct checkpoint_writer *self, const struct object_
         snprintf(name, sizeof name, "%.250s-%" PRIu64, self->incarnation, number);
         TRY(store_key(key, err, "jobs", self->job, "state", self->task, name, NULL));
         enum object_result result;
-        TRY(content_put(store, key, source, &result, content, err));
+        TRY(content_put(store, key, source, PUT_IF_ABSENT, &result, content, err));
         if (result == OBJECT_OK) {
             return STATUS_OK;
         }
@@ -165,6 +166,7 @@ static enum status seqs_list(struct storage *storage, const char *job, const cha
 {
     struct object_store *store = storage_objects(storage, STORE_CHECKPOINTS);
     char prefix[OBJECT_KEY_MAX + 1];
+    TRY(storage_check(storage, ACCESS_CHECKPOINTS, ACCESS_READ, job, err));
     TRY(store_key(prefix, err, "jobs", job, "checkpoints", task, "", NULL));
     *list = (struct seq_list){.arena = arena, .prefix_length = strlen(prefix)};
     return store->driver->list(store, prefix, NULL, seq_visit, list, err);
@@ -190,6 +192,7 @@ enum status checkpoint_tasks(struct storage *storage, const char *job, struct ar
 {
     struct store_names list;
     char prefix[OBJECT_KEY_MAX + 1];
+    TRY(storage_check(storage, ACCESS_CHECKPOINTS, ACCESS_READ, job, err));
     TRY(store_key(prefix, err, "jobs", job, "checkpoints", "", NULL));
     TRY(store_list_names(storage_objects(storage, STORE_CHECKPOINTS), prefix, arena, &list, err));
     *names = list.names;
@@ -203,6 +206,7 @@ enum status checkpoint_read_manifest(struct storage *storage, const char *job, c
     char key[OBJECT_KEY_MAX + 1];
     struct text text;
     struct document document;
+    TRY(storage_check(storage, ACCESS_CHECKPOINTS, ACCESS_READ, job, err));
     TRY(manifest_key(job, task, seq, key, err));
     TRY(store_get(storage_objects(storage, STORE_CHECKPOINTS), key, arena, result, &text, NULL, err));
     if (*result != OBJECT_OK) {
@@ -221,12 +225,25 @@ enum status checkpoint_read_manifest(struct storage *storage, const char *job, c
 
 /* ---- reading ---- */
 
+/* A file's key is below its job's; a manifest must not lead anywhere else. */
+static enum status file_check(struct storage *storage, const struct checkpoint_file *file, struct error *err)
+{
+    const char *id = strncmp(file->key, "jobs/", 5) == 0 ? file->key + 5 : NULL;
+    size_t length = id == NULL ? 0 : strcspn(id, "/");
+    char job[OBJECT_KEY_MAX + 1];
+    if (length == 0 || strncmp(id + length, "/state/", 7) != 0 || !store_name_decode(id, length, job, sizeof job)) {
+        return error_set(err, ERROR_STORE_CORRUPT, "'%s' is no file of a checkpoint", file->key);
+    }
+    return storage_check(storage, ACCESS_CHECKPOINTS, ACCESS_READ, job, err);
+}
+
 enum status checkpoint_open_file(struct storage *storage, const struct checkpoint_file *file, const struct object_sink *sink,
                                  struct error *err)
 {
     char key[OBJECT_KEY_MAX + 1];
     struct content content = {.bytes = file->bytes, .crc32c = file->crc32c};
     snprintf(content.sha256, sizeof content.sha256, "%s", file->sha256);
+    TRY(file_check(storage, file, err));
     snprintf(key, sizeof key, "v1/%s", file->key);
     return content_get(storage_objects(storage, STORE_CHECKPOINTS), key, file->key, &content, sink, err);
 }
@@ -295,6 +312,7 @@ enum status checkpoint_remove(struct storage *storage, const char *job, const ch
                               struct error *err)
 {
     char key[OBJECT_KEY_MAX + 1];
+    TRY(storage_check(storage, ACCESS_CHECKPOINTS, ACCESS_DELETE, job, err));
     TRY(manifest_key(job, task, seq, key, err));
     return store_remove(storage_objects(storage, STORE_CHECKPOINTS), key, NULL, result, err);
 }

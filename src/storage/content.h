@@ -14,11 +14,12 @@ enum { SHA256_TEXT_BYTES = 65 };
 struct content {
     uint64_t bytes;
     uint32_t crc32c;
+    bool any_crc32c;                /* expected: it is not known, the SHA-256 is all */
     char sha256[SHA256_TEXT_BYTES]; /* "": not known, and not checked */
 };
-/* Puts if absent, reading the source once; whoever names the key is its only writer. CONFLICT: the name is taken by another body. */
-enum status content_put(struct object_store *store, const char *key, const struct object_source *source, enum object_result *result,
-                        struct content *content, struct error *err);
+/* Puts, reading the source once: PUT_IF_ABSENT (whoever names the key is its only writer; CONFLICT: the name is taken) or PUT_ANY. */
+enum status content_put(struct object_store *store, const char *key, const struct object_source *source, enum put_condition condition,
+                        enum object_result *result, struct content *content, struct error *err);
 /* Streams to the sink (NULL: only checks). Absent: STORE_MISSING; a difference: STORE_CORRUPT; `name` is how people know it. */
 enum status content_get(struct object_store *store, const char *key, const char *name, const struct content *expected,
                         const struct object_sink *sink, struct error *err);

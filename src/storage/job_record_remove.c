@@ -60,6 +60,7 @@ enum status job_record_remove(struct storage *storage, const char *id, bool with
 {
     char key[OBJECT_KEY_MAX + 1];
     bool kept = false;
+    TRY(storage_check(storage, ACCESS_JOBS, ACCESS_DELETE, id, err));
     TRY(has_savepoints(storage, id, &kept, err));
     if (kept && !with_savepoints) {
         *result = OBJECT_CONFLICT;

@@ -120,8 +120,8 @@ static void record_parse(struct document *document, const char *id, struct job_r
 
 /* ---- reading and writing ---- */
 
-enum status job_record_read(struct storage *storage, const char *id, struct arena *arena, enum object_result *result,
-                            struct job_record *record, struct error *err)
+static enum status record_read(struct storage *storage, const char *id, struct arena *arena, enum object_result *result,
+                               struct job_record *record, struct error *err)
 {
     char key[OBJECT_KEY_MAX + 1];
     struct object_info info;
@@ -140,6 +140,13 @@ enum status job_record_read(struct storage *storage, const char *id, struct aren
     *record = read;
     document_close(&document);
     return document_status(&document);
+}
+
+enum status job_record_read(struct storage *storage, const char *id, struct arena *arena, enum object_result *result,
+                            struct job_record *record, struct error *err)
+{
+    TRY(storage_check(storage, ACCESS_JOBS, ACCESS_READ, id, err));
+    return record_read(storage, id, arena, result, record, err);
 }
 
 static enum status record_put(struct storage *storage, struct job_record *record, enum put_condition condition, struct arena *arena,
@@ -162,10 +169,20 @@ static enum status record_put(struct storage *storage, struct job_record *record
 enum status job_record_write(struct storage *storage, struct job_record *record, struct arena *arena, enum object_result *result,
                              struct error *err)
 {
+    TRY(storage_check(storage, ACCESS_JOBS, ACCESS_WRITE, record->id, err));
     return record_put(storage, record, PUT_IF_MATCH, arena, result, err);
 }
 
 /* ---- names ---- */
+
+/* Rights are on ids, whose names are what counts. */
+static enum status storage_check_name(struct storage *storage, enum access_right right, const char *name, struct error *err)
+{
+    char id[JOB_ID_MAX + 1];
+    TRY(name_check(name, err));
+    snprintf(id, sizeof id, "%s-0000", name);
+    return storage_check(storage, ACCESS_JOBS, right, id, err);
+}
 
 static enum status name_put(struct storage *storage, const struct job_record *record, struct arena *arena, enum object_result *result,
                             struct error *err)
@@ -178,8 +195,8 @@ static enum status name_put(struct storage *storage, const struct job_record *re
     return store_put(storage_objects(storage, STORE_JOBS), key, text.bytes, text.length, PUT_IF_ABSENT, NULL, result, &info, err);
 }
 
-enum status job_record_find(struct storage *storage, const char *name, enum object_result *result, char id[JOB_ID_MAX + 1],
-                            struct error *err)
+static enum status name_find(struct storage *storage, const char *name, enum object_result *result, char id[JOB_ID_MAX + 1],
+                             struct error *err)
 {
     char key[OBJECT_KEY_MAX + 1];
     struct text text;
@@ -205,13 +222,25 @@ done:
     return status;
 }
 
+enum status job_record_find(struct storage *storage, const char *name, enum object_result *result, char id[JOB_ID_MAX + 1],
+                            struct error *err)
+{
+    TRY(storage_check_name(storage, ACCESS_READ, name, err));
+    TRY(name_find(storage, name, result, id, err));
+    if (*result != OBJECT_OK) {
+        id[0] = '\0';
+    }
+    return STATUS_OK;
+}
+
 /* The record comes before the name, so that a name always leads to a record; one that lost the race for its name goes again. */
 enum status job_record_create(struct storage *storage, struct job_record *record, struct arena *arena, enum object_result *result,
                               struct error *err)
 {
     char taken[JOB_ID_MAX + 1], key[OBJECT_KEY_MAX + 1];
     TRY(name_check(record->name, err));
-    TRY(job_record_find(storage, record->name, result, record->id, err));
+    TRY(storage_check_name(storage, ACCESS_APPEND, record->name, err));
+    TRY(name_find(storage, record->name, result, record->id, err));
     if (*result == OBJECT_OK) {
         *result = OBJECT_CONFLICT;
         return STATUS_OK;
@@ -236,7 +265,7 @@ enum status job_record_create(struct storage *storage, struct job_record *record
     TRY(record_key(record->id, key, err));
     TRY(store_remove(storage_objects(storage, STORE_JOBS), key, record->etag, &removed, err));
     enum object_result found;
-    TRY(job_record_find(storage, record->name, &found, taken, err));
+    TRY(name_find(storage, record->name, &found, taken, err));
     snprintf(record->id, sizeof record->id, "%s", found == OBJECT_OK ? taken : "");
     return STATUS_OK;
 }
@@ -259,9 +288,12 @@ enum status job_record_list(struct storage *storage, const char *pattern, job_re
             continue;
         }
         arena_reset(each);
-        TRY_GOTO(done, status, job_record_find(storage, names.names[i], &result, id, err));
+        TRY_GOTO(done, status, name_find(storage, names.names[i], &result, id, err));
+        if (result == OBJECT_OK && !storage_may(storage, ACCESS_JOBS, ACCESS_READ, id)) {
+            continue; /* a list shows what may be seen */
+        }
         if (result == OBJECT_OK) {
-            TRY_GOTO(done, status, job_record_read(storage, id, each, &result, &record, err));
+            TRY_GOTO(done, status, record_read(storage, id, each, &result, &record, err));
         }
         if (result == OBJECT_OK) { /* else removed since it was listed */
             status = visit(context, &record, &stop, err);

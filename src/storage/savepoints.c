@@ -134,6 +134,7 @@ enum status savepoint_create(struct storage *storage, const char *job, const cha
                              uint32_t count, enum object_result *result, struct error *err)
 {
     struct savepoint_place opened;
+    TRY(storage_check(storage, ACCESS_SAVEPOINTS, ACCESS_APPEND, job, err));
     struct copier copier = {.storage = storage, .place = &opened, .arena = arena_create(NULL, "savepoint")};
     TRY_ALLOC(copier.arena, copier.arena, err);
     storage_random_text(storage, copier.attempt, ATTEMPT_LETTERS);
@@ -188,8 +189,9 @@ static enum status open_in(struct savepoint_place *place, struct arena *arena, e
 enum status savepoint_open(struct storage *storage, const char *job, const char *place, struct arena *arena, enum object_result *result,
                            struct savepoint *savepoint, struct error *err)
 {
-    *savepoint = (struct savepoint){0};
     struct savepoint_place *opened;
+    *savepoint = (struct savepoint){0};
+    TRY(storage_check(storage, ACCESS_SAVEPOINTS, ACCESS_READ, job, err));
     TRY_ALLOC(opened, malloc(sizeof *opened), err);
     enum status status = place_open(storage, job, place, opened, err);
     if (status == STATUS_OK) {
@@ -247,6 +249,7 @@ enum status savepoint_delete(struct storage *storage, const char *job, const cha
 {
     struct savepoint_place opened;
     char key[OBJECT_KEY_MAX + 1], files[OBJECT_KEY_MAX + 1];
+    TRY(storage_check(storage, ACCESS_SAVEPOINTS, ACCESS_DELETE, job, err));
     TRY(place_open(storage, job, place, &opened, err));
     enum status status;
     TRY_GOTO(done, status, place_key(&opened, "savepoint.json", key, err));
@@ -267,6 +270,7 @@ enum status savepoint_list(struct storage *storage, const char *job, struct aren
 {
     struct store_names list;
     char prefix[OBJECT_KEY_MAX + 1];
+    TRY(storage_check(storage, ACCESS_SAVEPOINTS, ACCESS_READ, job, err));
     TRY(store_key(prefix, err, "jobs", job, "savepoints", "", NULL));
     TRY(store_list_names(storage_objects(storage, STORE_SAVEPOINTS), prefix, arena, &list, err));
     *names = list.names;

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "storage/stores_internal.h"
 
@@ -78,4 +79,13 @@ bool store_name_decode(const char *bytes, size_t length, char *name, size_t capa
     }
     name[used] = '\0';
     return used > 0;
+}
+
+void store_day(int64_t at_us, char day[STORE_DAY_BYTES], char hour[STORE_HOUR_BYTES])
+{
+    time_t seconds = (time_t)(at_us / 1000000 - (at_us % 1000000 < 0));
+    struct tm utc;
+    gmtime_r(&seconds, &utc);
+    strftime(day, STORE_DAY_BYTES, "%Y-%m-%d", &utc);
+    strftime(hour, STORE_HOUR_BYTES, "%H", &utc);
 }

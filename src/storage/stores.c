@@ -178,6 +178,7 @@ enum status storage_open(const struct storage_settings *settings, struct storage
     core->environment.clock = core->clock;
     core->open = settings->open;
     core->open_context = settings->open_context;
+    core->cache_dir = option_get(settings, "storage.artifacts.cache");
     random_open(&core->random, core->environment.random_seed);
     atomic_init(&core->next_file, 0);
     enum status status = kinds_open(core, settings, err);
@@ -192,9 +193,14 @@ enum status storage_open(const struct storage_settings *settings, struct storage
 
 void storage_close(struct storage *storage)
 {
-    if (storage != NULL) {
-        core_close(storage->core);
+    if (storage == NULL) {
+        return;
     }
+    if (storage->view_arena != NULL) {
+        arena_destroy(storage->view_arena);
+        return;
+    }
+    core_close(storage->core);
 }
 
 const char *storage_uri(const struct storage *storage, enum store_kind kind)

@@ -9,7 +9,8 @@
 
 #include "base/random.h"
 #include "base/text.h"
-#include "storage/stores.h"
+#include "storage/access.h"
+#include "storage/config_store.h"
 
 enum {
     STORAGE_PREFIX_BYTES = 3,      /* "v1/" */
@@ -28,12 +29,21 @@ struct storage_core {
     bool owned[STORE_KIND_COUNT]; /* the first of those that share a store closes it */
     const struct object_option *driver_options;
     size_t driver_option_count;
+    const char *cache_dir; /* of artifacts; NULL: the user's */
     storage_opener open;
     void *open_context;
     atomic_uint_fast64_t next_file;
 };
+struct access_entry {
+    access_rights rights;
+    const char *jobs; /* a pattern of names */
+};
 struct storage {
     struct storage_core *core;
+    struct arena *view_arena; /* NULL: the process's own, whose calls are not checked */
+    const char *principal;
+    struct access_entry *entries;
+    uint32_t entry_count, entry_capacity;
 };
 
 /* One of the core's stores. */
@@ -42,6 +52,14 @@ struct object_store *storage_objects(const struct storage *storage, enum store_k
 enum status storage_open_place(const struct storage *storage, const char *uri, struct object_store **store, struct error *err);
 /* Random letters and digits, and a NUL. */
 void storage_random_text(struct storage *storage, char *text, size_t length);
+
+/* As config_read, for the framework itself. */
+enum status config_read_unchecked(struct storage *storage, const char *job, const char *scope, int64_t version, struct arena *arena,
+                                  enum object_result *result, struct config_version *config, struct error *err);
+
+/* "2026-11-30" and the hour "09", UTC. */
+enum { STORE_DAY_BYTES = 11, STORE_HOUR_BYTES = 3 };
+void store_day(int64_t at_us, char day[STORE_DAY_BYTES], char hour[STORE_HOUR_BYTES]);
 
 /* "v1/" and the parts, encoded, joined by '/'. The parts end with NULL. A last part "" gives a prefix that ends in '/'. */
 enum status store_key(char key[OBJECT_KEY_MAX + 1], struct error *err, ...) __attribute__((sentinel));
