@@ -56,7 +56,10 @@ enum status row_failures_raise(const struct row_failures *failures, const struct
 {
     struct text_builder row = {0};
     for (uint32_t i = 0; names != NULL && i < batch->column_count && i < ROW_COLUMNS_MAX && row.length < ROW_TEXT_MAX; i++) {
-        text_append_format(&row, "%s%s=", i > 0 ? ", " : "", names[i]);
+        if (names[i] == NULL) {
+            continue;
+        }
+        text_append_format(&row, "%s%s=", row.length > 0 ? ", " : "", names[i]);
         cell_text_append(&batch->columns[i], failures->first_row, zone, CELL_TEXT_HEX, &row);
     }
     *err = failures->first;

@@ -209,6 +209,9 @@ enum status plan_dead_letter(struct planner *planner, const struct relation *sca
 enum status plan_dead_letters(struct planner *planner, struct error *err);
 enum status plan_check_overwrites(struct planner *planner, const struct bound_insert *inserts, uint32_t count, struct error *err);
 
+/* narrow_joins.c: once the nodes that are used, and by how many, are known. */
+enum status plan_narrow_joins(struct planner *planner, struct error *err);
+
 /* explain.c */
 void plan_node_describe(const struct plan_node *node, struct text_builder *out);
 

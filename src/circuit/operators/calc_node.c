@@ -143,6 +143,33 @@ static const struct node_type calc_node_type = {
     .close = calc_node_close,
 };
 
+static bool mark_read(const struct expression *expression, void *context)
+{
+    if (expression->kind == EXPRESSION_COLUMN) {
+        ((bool *)context)[expression->index] = true;
+    }
+    return true;
+}
+
+/* A join below may leave out what is not read here: such columns have no place in a message. */
+static enum status calc_name_columns(struct calc_node *self, struct arena *arena, struct error *err)
+{
+    const struct calc_spec *spec = self->spec;
+    bool *read;
+    TRY_ALLOC(self->names, schema_names(arena, spec->input.schema), err);
+    TRY_ALLOC(read, arena_alloc(arena, spec->input.schema->count + 1), err);
+    if (spec->condition != NULL) {
+        expression_walk(spec->condition, mark_read, read);
+    }
+    for (uint32_t i = 0; i < spec->expression_count; i++) {
+        expression_walk(spec->expressions[i], mark_read, read);
+    }
+    for (uint32_t i = 0; i < spec->input.schema->count && spec->expressions != NULL; i++) {
+        self->names[i] = read[i] ? self->names[i] : NULL;
+    }
+    return STATUS_OK;
+}
+
 enum status calc_node_create(struct circuit *circuit, const struct calc_spec *spec, struct node *input, struct node **node,
                              struct error *err)
 {
@@ -150,7 +177,7 @@ enum status calc_node_create(struct circuit *circuit, const struct calc_spec *sp
     struct arena *arena = circuit->arena;
     TRY_ALLOC(self, arena_alloc(arena, sizeof *self), err);
     self->spec = spec;
-    TRY_ALLOC(self->names, schema_names(arena, spec->input.schema), err);
+    TRY(calc_name_columns(self, arena, err));
     TRY(circuit_add(circuit, &self->node, &calc_node_type, "Calc", &input, 1, err));
     if (spec->condition != NULL) {
         TRY(program_create(arena, &circuit->evaluation, &spec->condition, 1, &self->filter, err));

@@ -28,7 +28,26 @@ static bool mark_column(const struct expression *expression, void *context)
     return true;
 }
 
-/* Which columns of a side the condition reads, and which are kept: all that go out; of the right of SEMI and ANTI keys and these. */
+static bool join_is_key(const struct join *self, uint32_t which, uint32_t column)
+{
+    for (uint32_t k = 0; k < self->spec->key_count; k++) {
+        if (self->state.sides[which].keys[k] == column) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool join_sends(const struct join *self, uint32_t which, uint32_t column)
+{
+    if (which == 1 && !self->emits_pairs) {
+        return false;
+    }
+    return self->spec->read == NULL || self->spec->read[which == 0 ? column : self->left_columns + column];
+}
+
+/* Which columns of a side the condition reads, which go out, and which are kept: these, and the keys of a side whose rows are looked up by
+ * value (equal rows under different keys are different rows). */
 static enum status join_choose_columns(struct join *self, uint32_t which, const bool *used, struct error *err)
 {
     struct arena *arena = node_arena(&self->node);
@@ -36,17 +55,18 @@ static enum status join_choose_columns(struct join *self, uint32_t which, const 
     uint32_t columns = side->input->schema->count;
     uint32_t *kept;
     TRY_ALLOC(self->used[which], arena_alloc(arena, (columns + 1) * sizeof(uint32_t)), err);
+    TRY_ALLOC(self->sent[which], arena_alloc(arena, (columns + 1) * sizeof(uint32_t)), err);
     TRY_ALLOC(self->position[which], arena_alloc(arena, (columns + 1) * sizeof(uint32_t)), err);
     TRY_ALLOC(kept, arena_alloc(arena, (columns + 1) * sizeof(uint32_t)), err);
     for (uint32_t c = 0; c < columns; c++) {
-        bool is_key = false;
-        for (uint32_t k = 0; k < self->spec->key_count; k++) {
-            is_key = is_key || side->keys[k] == c;
-        }
+        bool sent = join_sends(self, which, c);
         if (used[c]) {
             self->used[which][self->used_count[which]++] = c;
         }
-        if (self->emits_pairs || which == 0 || is_key || used[c]) {
+        if (sent) {
+            self->sent[which][self->sent_count[which]++] = c;
+        }
+        if (sent || used[c] || (side->indexed && join_is_key(self, which, c))) {
             self->position[which][c] = side->kept_count;
             kept[side->kept_count++] = c;
         }
@@ -90,11 +110,7 @@ static enum status join_open_state(struct join *self, bool expires, struct error
         TRY_ALLOC(key_types[i], key_types[i], err);
     }
     for (uint32_t which = 0; which < 2; which++) {
-        struct join_side *side = &self->state.sides[which];
-        side->tracked = join_tracks(spec->kind, which);
-        /* The right of SEMI and ANTI is seen through few columns, many rows are equal there. */
-        side->indexed = side->input->changes || (which == 1 && !self->emits_pairs);
-        TRY(join_side_open(side, budget, arena, expires, err));
+        TRY(join_side_open(&self->state.sides[which], budget, arena, expires, err));
     }
     self->state.key_count = spec->key_count;
     self->state.budget = budget;
@@ -116,6 +132,12 @@ enum status join_open(struct join *self, struct circuit *circuit, const struct j
     self->state.sides[0].keys = spec->left_keys;
     self->state.sides[1].input = &spec->right;
     self->state.sides[1].keys = spec->right_keys;
+    for (uint32_t which = 0; which < 2; which++) {
+        struct join_side *side = &self->state.sides[which];
+        side->tracked = join_tracks(spec->kind, which);
+        /* The right of SEMI and ANTI is seen through few columns, many rows are equal there. */
+        side->indexed = side->input->changes || (which == 1 && !self->emits_pairs);
+    }
     if (spec->null_aware && (spec->kind != JOIN_ANTI || spec->key_count != 1 || spec->condition != NULL)) {
         return error_set(err, ERROR_NOT_SUPPORTED, "NOT IN as a join on %u keys and a further condition", spec->key_count);
     }

@@ -47,6 +47,7 @@ struct join {
     struct program *condition;
     uint32_t *used[2], used_count[2];
     uint32_t *position[2];
+    uint32_t *sent[2], sent_count[2]; /* columns that go out, of the kept ones */
     const char **names;
     struct held_errors *held;
     struct row_failures failures;

@@ -118,6 +118,15 @@ static enum status pairs_count_matches(struct join *self, uint32_t which, const 
     return STATUS_OK;
 }
 
+/* Columns that nobody reads stay NULL. */
+static void join_clear_columns(const struct join *self, struct batch *output)
+{
+    bool narrowed = self->sent_count[0] + self->sent_count[1] < output->column_count;
+    for (uint32_t i = 0; i < output->column_count && narrowed; i++) {
+        output->columns[i] = (struct vector){.physical = PHYSICAL_NULL, .count = output->count};
+    }
+}
+
 static void join_set_types(const struct join *self, struct batch *output)
 {
     for (uint32_t i = 0; i < output->column_count; i++) {
@@ -154,10 +163,11 @@ static enum status pairs_fill_output(struct join *self, uint32_t which, const st
 {
     struct join_pairs *pairs = &self->pairs;
     output->count = pairs->count;
+    join_clear_columns(self, output);
     for (uint32_t side = 0; side < 2; side++) {
         struct vector *target = output->columns + (side == 0 ? 0 : self->left_columns);
-        TRY(join_fetch(self, side, side == which ? chunk : NULL, pairs->rows, self->handles, pairs->count, self->state.sides[side].kept,
-                       self->state.sides[side].kept_count, target, err));
+        TRY(join_fetch(self, side, side == which ? chunk : NULL, pairs->rows, self->handles, pairs->count, self->sent[side],
+                       self->sent_count[side], target, err));
     }
     join_set_types(self, output);
     if (self->lookup) {
@@ -232,16 +242,16 @@ static enum status join_fill_lone(struct join *self, uint32_t which, const struc
                                   const row_handle *handles, uint32_t count, struct batch *output, struct error *err)
 {
     output->count = count;
+    join_clear_columns(self, output);
     for (uint32_t side = 0; side < 2; side++) {
-        const struct join_side *from = &self->state.sides[side];
         if (side == 1 && !self->emits_pairs) {
             break;
         }
         if (side != which) {
             memset(self->handles, 0, count * sizeof *self->handles);
         }
-        TRY(join_fetch(self, side, side == which ? chunk : NULL, rows, side == which ? handles : self->handles, count, from->kept,
-                       from->kept_count, output->columns + (side == 0 ? 0 : self->left_columns), err));
+        TRY(join_fetch(self, side, side == which ? chunk : NULL, rows, side == which ? handles : self->handles, count, self->sent[side],
+                       self->sent_count[side], output->columns + (side == 0 ? 0 : self->left_columns), err));
     }
     join_set_types(self, output);
     return STATUS_OK;

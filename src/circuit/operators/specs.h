@@ -185,6 +185,7 @@ struct join_spec {
     bool single;     /* more than one match of a left row: CARDINALITY, held back while it may change */
     bool unique_left, unique_right;
     const struct schema *output;
+    const bool *read; /* by output column: someone reads it; others come as NULL and are not kept for it. NULL: all are read */
 };
 enum status join_node_create(struct circuit *circuit, const struct join_spec *spec, struct node *left, struct node *right,
                              struct node **node, struct error *err);
