@@ -3,17 +3,14 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/module.h"
 #include "base/option.h"
 #include "base/text.h"
 #include "storage/file_store.h"
 
-static const struct object_driver *const drivers[] = {&file_driver};
-
-const struct object_driver *const *object_driver_list(uint32_t *count)
-{
-    *count = ARRAY_LENGTH(drivers);
-    return drivers;
-}
+/* Drivers that are modules, by scheme; the module has the scheme's name. */
+static const char *const module_schemes[] = {"azure", "s3"};
+enum { DRIVERS_MAX = 1 + ARRAY_LENGTH(module_schemes) };
 
 /* "scheme:" of the URI; a plain path is a file. */
 static struct text scheme_of(const char *uri)
@@ -22,34 +19,66 @@ static struct text scheme_of(const char *uri)
     return length > 0 && uri[length] == ':' ? (struct text){uri, length} : TEXT("file");
 }
 
+/* Is it the scheme of one of our drivers? *module: the module that has it, NULL for one that is built in. */
+static bool is_known(struct text scheme, const char **module)
+{
+    *module = NULL;
+    for (size_t i = 0; i < ARRAY_LENGTH(module_schemes) && *module == NULL; i++) {
+        *module = text_equal(scheme, text_from(module_schemes[i])) ? module_schemes[i] : NULL;
+    }
+    return *module != NULL || text_equal(scheme, text_from(file_driver.scheme));
+}
+
+static enum status load_driver(const char *name, const struct object_driver **driver, struct error *err)
+{
+    const struct module *module;
+    TRY(module_load(name, &module, err));
+    const void *const *types = module->types[MODULE_OBJECT_DRIVERS];
+    *driver = types == NULL ? NULL : types[0];
+    if (*driver == NULL || (*driver)->abi != OBJECT_DRIVER_ABI) {
+        return error_set(err, ERROR_MODULE_REFUSED, "the module '%s' has no driver of stores of this version", name);
+    }
+    return STATUS_OK;
+}
+
+const struct object_driver *const *object_driver_list(uint32_t *count)
+{
+    static _Thread_local const struct object_driver *drivers[DRIVERS_MAX];
+    drivers[0] = &file_driver;
+    *count = 1;
+    for (size_t i = 0; i < ARRAY_LENGTH(module_schemes); i++) {
+        struct error not_installed;
+        if (load_driver(module_schemes[i], &drivers[*count], &not_installed) == STATUS_OK) {
+            (*count)++;
+        }
+    }
+    return drivers;
+}
+
 static enum status find_driver(const char *uri, const struct object_driver **driver, struct error *err)
 {
     struct text scheme = scheme_of(uri);
-    struct text_builder names = {0};
-    for (size_t i = 0; i < ARRAY_LENGTH(drivers); i++) {
-        if (text_equal(scheme, text_from(drivers[i]->scheme))) {
-            *driver = drivers[i];
-            text_builder_close(&names);
-            return STATUS_OK;
+    const char *module;
+    if (!is_known(scheme, &module)) {
+        struct text_builder names = {0};
+        for (size_t i = 0; i < ARRAY_LENGTH(module_schemes); i++) {
+            text_append_format(&names, ", %s", module_schemes[i]);
         }
-        text_append_format(&names, "%s%s", i == 0 ? "" : ", ", drivers[i]->scheme);
+        enum status status = error_set(err, ERROR_STORE_URI, "there is no store for the scheme '%.*s' of '%.300s'; there is: %s%s",
+                                       (int)scheme.length, scheme.bytes, uri, file_driver.scheme, names.failed ? "" : names.bytes);
+        text_builder_close(&names);
+        return status;
     }
-    enum status status = error_set(err, ERROR_STORE_URI, "there is no store for the scheme '%.*s' of '%.300s'; there is: %s",
-                                   (int)scheme.length, scheme.bytes, uri, names.failed ? "" : names.bytes);
-    text_builder_close(&names);
-    return status;
+    *driver = &file_driver;
+    return module == NULL ? STATUS_OK : load_driver(module, driver, err);
 }
 
 /* Is it an option of another driver? Then it is that one's to check. */
 static bool belongs_to_another(const struct object_driver *driver, const char *name)
 {
+    const char *module;
     struct text owner = {name, strcspn(name, ".")};
-    for (size_t i = 0; i < ARRAY_LENGTH(drivers); i++) {
-        if (drivers[i] != driver && text_equal(owner, text_from(drivers[i]->scheme))) {
-            return true;
-        }
-    }
-    return false;
+    return !text_equal(owner, text_from(driver->scheme)) && is_known(owner, &module);
 }
 
 static enum status read_options(const struct object_driver *driver, const struct object_option *options, size_t count, void *settings,

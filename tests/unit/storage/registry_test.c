@@ -17,10 +17,24 @@ static void registry_refuses_what_it_does_not_know(void **state)
 {
     (void)state;
     assert_refused("ftp://host/x", NULL, ERROR_STORE_URI, "'ftp'");
+    assert_refused("azure://account/container", NULL, ERROR_MODULE_MISSING, "spate-azure");
     assert_refused("file://host/x", NULL, ERROR_STORE_URI, "file:///dir");
     assert_refused("", NULL, ERROR_STORE_URI, "names no folder");
     assert_refused(test_folder, "file.lock-timeou", ERROR_UNKNOWN_OPTION, "did you mean 'file.lock-timeout'?");
     assert_refused(test_folder, "file.lock-timeout-of-another-kind", ERROR_UNKNOWN_OPTION, "'file.temp-retain'");
+}
+
+static void registry_leaves_the_options_of_other_drivers_to_them(void **state)
+{
+    (void)state;
+    struct error err;
+    struct object_option options[] = {{"azure.timeout", "1 s"}, {"s3.anything", "x"}};
+    struct object_store *store = NULL;
+    require(object_store_open(test_folder, options, 2, NULL, &store, &err), &err);
+    object_store_close(store);
+    uint32_t count;
+    const struct object_driver *const *drivers = object_driver_list(&count);
+    assert_true(count == 1 && strcmp(drivers[0]->scheme, "file") == 0); /* no modules in the folder that main names */
 }
 
 static void registry_opens_paths_and_uris_of_the_same_folder(void **state)
@@ -67,7 +81,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(registry_refuses_what_it_does_not_know, make_test_folder, remove_test_folder),
         cmocka_unit_test_setup_teardown(registry_opens_paths_and_uris_of_the_same_folder, make_test_folder, remove_test_folder),
+        cmocka_unit_test_setup_teardown(registry_leaves_the_options_of_other_drivers_to_them, make_test_folder, remove_test_folder),
         cmocka_unit_test(object_key_check_says_what_is_wrong),
     };
+    setenv("SPATE_MODULE_PATH", "/nonexistent", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
