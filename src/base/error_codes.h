@@ -43,6 +43,7 @@
     X(POSITION_LOST, 3009, INVALID_OPTION, "55000", "bring the input back as it was, or start the job anew without its saved state")       \
     X(FILE_UNWRITABLE, 4001, UNAVAILABLE, "58030", "check the path, its permissions and the free space")                                   \
     X(VALUE_UNWRITABLE, 4002, BAD_VALUE, "22000", "CAST the column to a type that the format or interface can hold")                       \
+    X(OUTPUT_LOST, 4003, INVALID_OPTION, "55000", "bring the file back as it was, or start the job anew without its saved state")          \
     X(BUDGET_SPENT, 5001, NO_MEMORY, "53200", "raise taskmanager.memory.process.size")                                                     \
     X(TOO_DEEP, 5002, LIMIT, "54001", "nest less deeply")                                                                                  \
     X(TOO_MANY, 5003, LIMIT, "54000", "use fewer")                                                                                         \

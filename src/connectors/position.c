@@ -46,8 +46,8 @@ static bool take_number(struct text *rest, uint64_t *number)
     return digits > 0 && *number <= INT64_MAX;
 }
 
-/* The next " key=value"; false: none is left, or the text is broken. A value with a length is without it. */
-static bool next_entry(struct text *rest, struct text *key, struct text *value)
+/* A value with a length is without it. */
+bool position_next(struct text *rest, struct text *key, struct text *value)
 {
     const char *equals = rest->length == 0 || rest->bytes[0] != ' ' ? NULL : memchr(rest->bytes, '=', rest->length);
     if (equals == NULL) {
@@ -70,11 +70,16 @@ static bool next_entry(struct text *rest, struct text *key, struct text *value)
     return true;
 }
 
+struct text position_entries(struct text place)
+{
+    const char *blank = place.length == 0 ? NULL : memchr(place.bytes, ' ', place.length);
+    return (struct text){blank, blank == NULL ? 0 : place.length - (size_t)(blank - place.bytes)};
+}
+
 static bool find(struct text place, const char *key, struct text *value)
 {
-    const char *blank = memchr(place.bytes, ' ', place.length);
-    struct text name, rest = {blank, blank == NULL ? 0 : place.length - (size_t)(blank - place.bytes)};
-    while (next_entry(&rest, &name, value)) {
+    struct text name, rest = position_entries(place);
+    while (position_next(&rest, &name, value)) {
         if (text_equal(name, text_from(key))) {
             return true;
         }

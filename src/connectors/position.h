@@ -1,6 +1,7 @@
 /* connectors/position.h: the text of a place in a source.
  *
- * For         position() and seek() of source types (connectors/source.h), and who wraps their texts (circuit/operators/source_node.c).
+ * For         position() and seek() of source types (connectors/source.h), who wraps their texts (circuit/operators/source_node.c), and the
+ *             states of sinks (connectors/sink.h).
  * Shape       "KIND/VERSION key=value key=value": a number (decimal), 64 bits (16 hex digits) or a text (LENGTH:BYTES, any bytes). A reader
  *             of another version refuses it by name; keys that it does not know it ignores.
  * Errors      POSITION_LOST, with the text's first bytes.
@@ -22,5 +23,8 @@ enum status position_get_number(struct text place, const char *key, int64_t *val
 enum status position_get_bits(struct text place, const char *key, uint64_t *bits, struct error *err);
 enum status position_get_text(struct text place, const char *key, struct text *value, struct error *err);
 bool position_has(struct text place, const char *key);
+/* Keys that come several times: what follows the kind, then one after the other. false: none is left, or the text is broken. */
+struct text position_entries(struct text place);
+bool position_next(struct text *rest, struct text *key, struct text *value);
 
 #endif

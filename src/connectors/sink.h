@@ -6,6 +6,16 @@
  * Changes     `accepts` says what the sink takes: SINK_INSERTS only, SINK_UPSERTS (needs a primary key), SINK_RETRACTIONS. The planner
  *             refuses a stream that the sink does not take, and consolidates before every sink. For the order of the rows of an
  *             update (old before new) see circuit/operators/sink_node.h, which sets `kinds`.
+ * Commit      A sink with `commit` writes exactly once in a job that has checkpoints (context.owner is set). Then nothing is shown but by
+ *             committed(): finish_tick and finish only end files. Per checkpoint, between two ticks:
+ *
+ *                 prepare(n) --all parts of the checkpoint are stored--> committed(n)
+ *
+ *             What prepare(n) covered survives a crash from then on, is shown by committed(n), and not before. A checkpoint that fails is
+ *             not committed; the next one covers what it did. The last one comes after finish().
+ *             Restart: a sink that is opened by another process gets, on worker 0, restore() with each state that the workers' prepare(n)
+ *             gave, n being the last checkpoint that is complete; then what n covered is shown, once, and what came after n is gone. Without
+ *             `commit` what was written after the last checkpoint is written again: at least once.
  * Threads     One at a time.
  */
 #ifndef SPATE_CONNECTORS_SINK_H
@@ -13,6 +23,7 @@
 
 #include "base/clock.h"
 #include "formats/format.h"
+#include "storage/file_system.h"
 
 enum sink_accepts { SINK_INSERTS, SINK_UPSERTS, SINK_RETRACTIONS };
 struct sink_context {
@@ -30,14 +41,26 @@ struct sink_context {
     void *attachment;
     uint32_t worker, worker_count;
     bool overwrite;
-    const char *statement_id; /* unique per INSERT: for file names */
+    const char *statement_id; /* unique per INSERT and attempt to run it, the same on all workers: for file names */
+    /* Names the INSERT of a job that has checkpoints: the same in every attempt to run the job, of no other job. NULL: no checkpoints. */
+    const char *owner;
+    const struct file_system *files; /* NULL: the real one */
 };
 struct sink {
     const struct sink_type *type;
 };
+struct sink_commit {
+    /* Appends to `state` what restore() needs (connectors/position.h). */
+    enum status (*prepare)(struct sink *sink, uint64_t checkpoint, struct text_builder *state, struct error *err);
+    /* Again for the same checkpoint: nothing more. */
+    enum status (*committed)(struct sink *sink, uint64_t checkpoint, struct error *err);
+    /* Before the first write. Again with the same state, also after a crash in the middle: the same outcome. */
+    enum status (*restore)(struct sink *sink, struct text state, struct error *err);
+};
 struct sink_type {
     const char *name, *summary;
-    bool any_order; /* changes may come unconsolidated and in any order (it does not look at them) */
+    const struct sink_commit *commit; /* NULL: at least once */
+    bool any_order;                   /* changes may come unconsolidated and in any order (it does not look at them) */
     const struct option_def *options;
     size_t option_count, settings_bytes;
     /* What the sink takes with these options (e.g. by format). */

@@ -87,7 +87,7 @@ static enum status route_open(struct planner *planner, struct catalog_table *tab
     const char *id;
     enum sink_accepts accepts;
     TRY(hold_table(planner, table, err));
-    TRY_ALLOC(id, arena_format(planner->arena, "%s-letters-%u", planner->context->statement_id, planner->plan->route_count), err);
+    TRY_ALLOC(id, arena_format(planner->arena, "letters-%u", planner->plan->route_count), err);
     TRY(plan_sink_context(planner, table, false, id, &physical, &route->sink, err));
     TRY(dead_letter_check_table(route->sink->row, table->name, err));
     TRY(sink_accepts(route->sink, &accepts, err));

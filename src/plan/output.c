@@ -149,7 +149,7 @@ static enum status sink_distribute(struct planner *planner, const struct sink_co
     return plan_distribute(planner, input, context->primary_key, context->primary_key_count, node, err);
 }
 
-enum status plan_sink_context(struct planner *planner, const struct catalog_table *table, bool overwrite, const char *statement_id,
+enum status plan_sink_context(struct planner *planner, const struct catalog_table *table, bool overwrite, const char *suffix,
                               const uint32_t **physical, struct sink_context **context, struct error *err)
 {
     const struct plan_context *session = planner->context;
@@ -164,8 +164,11 @@ enum status plan_sink_context(struct planner *planner, const struct catalog_tabl
         .attachment = table->attachment,
         .worker_count = session->settings.parallelism,
         .overwrite = overwrite,
-        .statement_id = statement_id,
     };
+    TRY_ALLOC(made->statement_id, arena_format(planner->arena, "%s-%s", session->statement_id, suffix), err);
+    if (session->job_id != NULL) {
+        TRY_ALLOC(made->owner, arena_format(planner->arena, "%s-%s", session->job_id, suffix), err);
+    }
     TRY(sink_row(planner, table, physical, made, err));
     TRY(table_options_of(planner->arena, table, &made->options, err));
     *context = made;
@@ -181,7 +184,7 @@ enum status plan_sink(struct planner *planner, struct plan_node *input, const st
     const char *id;
     enum sink_accepts accepts;
     struct plan_node *node;
-    TRY_ALLOC(id, arena_format(planner->arena, "%s-%u", planner->context->statement_id, number), err);
+    TRY_ALLOC(id, arena_format(planner->arena, "%u", number), err);
     TRY(plan_sink_context(planner, table, insert->overwrite, id, &physical, &context, err));
     TRY(sink_accepts(context, &accepts, err));
     TRY(check_accepts(planner, input, insert, context, accepts, err));

@@ -196,7 +196,8 @@ enum status plan_result(struct planner *planner, struct plan_node *input, struct
 enum status plan_sink(struct planner *planner, struct plan_node *input, const struct bound_insert *insert, uint32_t number,
                       struct error *err);
 
-enum status plan_sink_context(struct planner *planner, const struct catalog_table *table, bool overwrite, const char *statement_id,
+/* `suffix`: names the sink within the statement. */
+enum status plan_sink_context(struct planner *planner, const struct catalog_table *table, bool overwrite, const char *suffix,
                               const uint32_t **physical, struct sink_context **context, struct error *err);
 enum status plan_output_add(struct planner *planner, struct plan_node *node, struct error *err);
 

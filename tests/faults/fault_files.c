@@ -92,6 +92,8 @@ static ssize_t fault_write(const struct file_system *files, int fd, const void *
     struct fault_note *added = note(self, "");
     added->kind = NOTE_DATA;
     added->fd = dup(fd);
+    struct stat info;
+    added->length = fstat(fd, &info) == 0 ? info.st_size : 0;
     return write(fd, bytes, self->fault == FAULT_SHORT_WRITES && length > 7 ? 7 : length);
 }
 
@@ -276,7 +278,7 @@ void fault_files_power_cut(struct fault_files *files)
     while (files->note_count > 0) {
         struct fault_note *last = &files->notes[files->note_count - 1];
         if (last->kind == NOTE_DATA) {
-            if (ftruncate(last->fd, 0) != 0) {
+            if (ftruncate(last->fd, last->length) != 0) {
                 abort();
             }
         } else {

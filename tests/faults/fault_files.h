@@ -27,6 +27,7 @@ struct fault_note {
     char path[512];   /* a name that is new, has another file, or is gone */
     char backup[512]; /* what it named before; empty: nothing */
     int fd;           /* NOTE_DATA: the file */
+    off_t length;     /* NOTE_DATA: before the write */
 };
 struct fault_files {
     struct file_system base;

@@ -3,6 +3,9 @@
  * Inserts go to the sink as they come. Changes are consolidated per tick; with an upsert key the old and the new row of a key come one
  * after the other as -U, +U. A sink that takes changes in any order and unconsolidated (blackhole) gets them at once.
  */
+#include "circuit/operators/sink_node.h"
+
+#include <assert.h>
 #include <string.h>
 
 #include "circuit/change_log.h"
@@ -124,4 +127,45 @@ enum status sink_node_create(struct circuit *circuit, const struct sink_spec *sp
     }
     *node = &self->node;
     return STATUS_OK;
+}
+
+bool sink_node_commits(const struct node *node)
+{
+    return ((const struct sink_node *)node)->sink->type->commit != NULL;
+}
+
+/* What was being done, once, for the three calls. */
+static enum status with_context(const struct sink_node *self, const char *doing, enum status status, struct error *err)
+{
+    if (status != STATUS_OK) {
+        error_add_context(err, "while %s the output of table '%s'", doing, self->spec->context->table);
+    }
+    return status;
+}
+
+enum status sink_node_prepare(struct node *node, uint64_t checkpoint, struct text_builder *state, struct error *err)
+{
+    const struct sink_node *self = (const struct sink_node *)node;
+    const struct sink_commit *commit = self->sink->type->commit;
+    return commit == NULL ? STATUS_OK : with_context(self, "saving", commit->prepare(self->sink, checkpoint, state, err), err);
+}
+
+enum status sink_node_committed(struct node *node, uint64_t checkpoint, struct error *err)
+{
+    const struct sink_node *self = (const struct sink_node *)node;
+    const struct sink_commit *commit = self->sink->type->commit;
+    return commit == NULL ? STATUS_OK : with_context(self, "committing", commit->committed(self->sink, checkpoint, err), err);
+}
+
+enum status sink_node_restore(struct node *node, const char *bytes, size_t length, struct error *err)
+{
+    const struct sink_node *self = (const struct sink_node *)node;
+    const struct sink_commit *commit = self->sink->type->commit;
+    assert(node->circuit->worker == 0);
+    if (commit == NULL) {
+        return length == 0 ? STATUS_OK
+                           : error_set(err, ERROR_OUTPUT_LOST, "the saved state is of another sink than the table '%s' has now",
+                                       self->spec->context->table);
+    }
+    return with_context(self, "restoring", commit->restore(self->sink, (struct text){bytes, length}, err), err);
 }

@@ -1,43 +1,17 @@
-/* The file sink. Rows go to one open part file per partition (one in all without partitions); a part file is ended and shown when it is
- * large, old or idle, and at the end of the input. INSERT OVERWRITE removes the files that were there before when the first new one is
- * shown (or at the end, if there is none). Without checkpoints, a partition is committed each time a file of it is shown. */
+/* The file sink. Rows go to one open part file per partition (one in all without partitions); a part file ends when it is large, old or
+ * idle, and at the end of the input. INSERT OVERWRITE removes the files that were there before when the first new one is shown (or at the
+ * end, if there is none). Without partition-time, a partition is committed each time a file of it is shown. */
+#include "connectors/filesystem/filesystem_sink.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "connectors/filesystem/filesystem.h"
-#include "connectors/filesystem/part_file.h"
+#include "base/hash.h"
 #include "data/cell_text.h"
 
 enum { OPEN_FILES_MAX = 100 };
-
-struct partition {
-    char *folder;
-    struct part_file *file; /* NULL: none is open */
-    int64_t opened_us, written_us;
-    bool overwritten;
-};
-
-struct filesystem_sink {
-    struct sink base;
-    struct sink_context context;
-    struct filesystem_settings settings;
-    const char *root;
-    char *prefix; /* of the names of this statement's files */
-    bool success_file;
-    struct encoder *encoder;
-    uint32_t *columns; /* of the row, that are in the records */
-    uint32_t column_count;
-    uint32_t *partition_columns;
-    struct batch record; /* shares the columns of the batch that is written */
-    struct partition *partitions;
-    size_t partition_count, partition_capacity;
-    struct partition *last;
-    uint32_t open_files;
-    uint64_t files;
-    int64_t next_check_us;
-    struct text_builder folder;
-};
 
 static enum status filesystem_accepts(const struct sink_context *context, const void *settings, enum sink_accepts *accepts,
                                       struct error *err)
@@ -88,7 +62,20 @@ static enum status check_settings(struct filesystem_sink *self, struct error *er
     }
     self->success_file = policy != NULL && self->context.partition_count > 0;
     TRY(filesystem_local_path(self->settings.path, self->context.arena, &self->root, err));
-    return folder_create(self->root, err);
+    return folder_create(self->files, self->root, err);
+}
+
+/* The owner as a hash: of fixed length, so no owner's names begin with another's. */
+static enum status name_files(struct filesystem_sink *self, struct error *err)
+{
+    const struct sink_context *context = &self->context;
+    char owner[24] = "";
+    if (context->owner != NULL) {
+        snprintf(owner, sizeof owner, "%016" PRIx64 "-", hash_bytes(context->owner, strlen(context->owner)));
+    }
+    TRY_ALLOC(self->id_prefix, arena_format(context->arena, "%s%.80s-", owner, context->statement_id), err);
+    TRY_ALLOC(self->prefix, arena_format(context->arena, PART_PREFIX "%s", context->owner != NULL ? owner : self->id_prefix), err);
+    return STATUS_OK;
 }
 
 static enum status filesystem_sink_open(const struct sink_context *context, const void *settings, struct sink **sink, struct error *err)
@@ -98,14 +85,15 @@ static enum status filesystem_sink_open(const struct sink_context *context, cons
     self->base.type = &filesystem_sink_type;
     self->context = *context;
     self->settings = *(const struct filesystem_settings *)settings;
+    self->files = context->files == NULL ? &file_system_real : context->files;
     TRY(check_settings(self, err));
+    TRY(name_files(self, err));
     struct format_context format = {.arena = context->arena,
                                     .budget = context->budget,
                                     .zone = context->zone,
                                     .primary_key = context->primary_key,
                                     .primary_key_count = context->primary_key_count};
     TRY(split_columns(self, &format, err));
-    TRY_ALLOC(self->prefix, arena_format(context->arena, "part-%.80s-", context->statement_id), err);
     TRY(batch_init(&self->record, self->column_count, err));
     enum status status = table_options_open_encoder(context->options, &format, &self->encoder, err);
     if (status != STATUS_OK) {
@@ -114,30 +102,6 @@ static enum status filesystem_sink_open(const struct sink_context *context, cons
     }
     *sink = &self->base;
     return STATUS_OK;
-}
-
-/* INSERT OVERWRITE: what was there before goes. */
-static enum status overwrite(struct filesystem_sink *self, struct partition *partition, struct error *err)
-{
-    if (!self->context.overwrite || partition->overwritten) {
-        return STATUS_OK;
-    }
-    partition->overwritten = true;
-    return folder_remove_files(partition->folder, self->prefix, false, err);
-}
-
-static enum status show_file(struct filesystem_sink *self, struct partition *partition, struct error *err)
-{
-    struct part_file *file = partition->file;
-    partition->file = NULL;
-    self->open_files--;
-    enum status status = overwrite(self, partition, err);
-    if (status != STATUS_OK) {
-        part_file_discard(file);
-        return status;
-    }
-    TRY(part_file_show(file, err));
-    return self->success_file ? folder_put_file(partition->folder, self->settings.commit_success_name, err) : STATUS_OK;
 }
 
 /* The path of the folder for a row. */
@@ -164,57 +128,55 @@ static enum status row_folder(struct filesystem_sink *self, const struct batch *
     return failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for a path") : STATUS_OK;
 }
 
-static enum status find_partition(struct filesystem_sink *self, struct partition **found, struct error *err)
+enum status filesystem_find_partition(struct filesystem_sink *self, const char *folder, size_t *found, struct error *err)
 {
-    if (self->last != NULL && strcmp(self->last->folder, self->folder.bytes) == 0) {
+    size_t count = self->partition_count;
+    if (self->last < count && strcmp(self->partitions[self->last].folder, folder) == 0) {
         *found = self->last;
         return STATUS_OK;
     }
-    for (size_t i = 0; i < self->partition_count; i++) {
-        if (strcmp(self->partitions[i].folder, self->folder.bytes) == 0) {
-            *found = self->last = &self->partitions[i];
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(self->partitions[i].folder, folder) == 0) {
+            *found = self->last = i;
             return STATUS_OK;
         }
     }
-    if (self->partition_count == self->partition_capacity) {
+    if (count == self->partition_capacity) {
         size_t larger = self->partition_capacity == 0 ? 8 : self->partition_capacity * 2;
         struct partition *moved;
         TRY_ALLOC(moved, realloc(self->partitions, larger * sizeof *moved), err);
         self->partitions = moved;
         self->partition_capacity = larger;
     }
-    struct partition *added = &self->partitions[self->partition_count];
-    *added = (struct partition){.folder = strdup(self->folder.bytes)};
-    if (added->folder == NULL) {
+    self->partitions[count] = (struct partition){.folder = strdup(folder)};
+    if (self->partitions[count].folder == NULL) {
         return error_set(err, ERROR_BUDGET_SPENT, "no room for a path");
     }
     self->partition_count++;
-    *found = self->last = added;
+    *found = self->last = count;
     return STATUS_OK;
 }
 
-/* Too many are open: the one opened first is shown early. */
+/* Too many are open: the one opened first ends early. */
 static enum status make_room(struct filesystem_sink *self, struct error *err)
 {
-    struct partition *oldest = NULL;
+    size_t oldest = self->partition_count;
     for (size_t i = 0; i < self->partition_count; i++) {
-        struct partition *partition = &self->partitions[i];
-        if (partition->file != NULL && (oldest == NULL || partition->opened_us < oldest->opened_us)) {
-            oldest = partition;
-        }
+        bool older = oldest == self->partition_count || self->partitions[i].opened_us < self->partitions[oldest].opened_us;
+        oldest = self->partitions[i].file != NULL && older ? i : oldest;
     }
-    return oldest == NULL ? STATUS_OK : show_file(self, oldest, err);
+    return oldest == self->partition_count ? STATUS_OK : filesystem_end_file(self, oldest, err);
 }
 
-static enum status open_file(struct filesystem_sink *self, struct partition *partition, int64_t now_us, struct error *err)
+static enum status open_file(struct filesystem_sink *self, size_t partition, int64_t now_us, struct error *err)
 {
-    char id[128];
+    char id[160];
     if (self->open_files == OPEN_FILES_MAX) {
         TRY(make_room(self, err));
     }
-    snprintf(id, sizeof id, "%.80s-%u-%llu", self->context.statement_id, self->context.worker, (unsigned long long)self->files++);
-    TRY(part_file_open(partition->folder, id, &partition->file, err));
-    partition->opened_us = now_us;
+    snprintf(id, sizeof id, "%s%u-%" PRIu64, self->id_prefix, self->context.worker, self->file_count++);
+    TRY(part_file_open(self->files, self->partitions[partition].folder, id, &self->partitions[partition].file, err));
+    self->partitions[partition].opened_us = now_us;
     self->open_files++;
     return STATUS_OK;
 }
@@ -222,26 +184,28 @@ static enum status open_file(struct filesystem_sink *self, struct partition *par
 static enum status write_row(struct filesystem_sink *self, const struct batch *batch, uint32_t row, enum row_kind kind, int64_t now_us,
                              struct error *err)
 {
-    struct partition *partition = self->last;
-    if (self->context.partition_count > 0 || partition == NULL) {
+    size_t at = self->last;
+    if (self->context.partition_count > 0 || at == self->partition_count) {
         TRY(row_folder(self, batch, row, err));
-        TRY(find_partition(self, &partition, err));
+        TRY(filesystem_find_partition(self, self->folder.bytes, &at, err));
     }
-    if (partition->file == NULL) {
-        TRY(open_file(self, partition, now_us, err));
+    if (self->partitions[at].file == NULL) {
+        TRY(open_file(self, at, now_us, err));
     }
-    partition->written_us = now_us;
-    struct text_builder *text = part_file_text(partition->file);
+    struct part_file *file = self->partitions[at].file;
+    self->partitions[at].written_us = now_us;
+    struct text_builder *text = part_file_text(file);
     TRY(self->encoder->type->encode(self->encoder, &self->record, row, kind, text, err));
     text_append_char(text, '\n');
-    TRY(part_file_flush(partition->file, false, err));
-    return part_file_bytes(partition->file) >= self->settings.rolling_size.bytes ? show_file(self, partition, err) : STATUS_OK;
+    TRY(part_file_flush(file, false, err));
+    return part_file_bytes(file) >= self->settings.rolling_size.bytes ? filesystem_end_file(self, at, err) : STATUS_OK;
 }
 
 static enum status write_rows(struct filesystem_sink *self, const struct batch *batch, const uint8_t *kinds, struct error *err)
 {
     int64_t now_us = self->context.clock->monotonic_us(self->context.clock);
     struct selection rows = batch_selection(batch);
+    TRY(filesystem_begin(self, err));
     for (uint32_t i = 0; i < rows.count; i++) {
         uint32_t row = selection_row(&rows, i);
         int64_t weight = batch_weight(batch, row), times = weight < 0 ? -weight : weight;
@@ -277,7 +241,7 @@ static enum status filesystem_finish_tick(struct sink *sink, struct error *err)
         struct partition *partition = &self->partitions[i];
         if (partition->file != NULL && (now_us - partition->opened_us >= self->settings.rollover_interval.us ||
                                         now_us - partition->written_us >= self->settings.inactivity_interval.us)) {
-            TRY(show_file(self, partition, err));
+            TRY(filesystem_end_file(self, i, err));
         }
     }
     return STATUS_OK;
@@ -286,24 +250,20 @@ static enum status filesystem_finish_tick(struct sink *sink, struct error *err)
 static enum status filesystem_finish(struct sink *sink, struct error *err)
 {
     struct filesystem_sink *self = (struct filesystem_sink *)sink;
+    TRY(filesystem_begin(self, err));
     for (size_t i = 0; i < self->partition_count; i++) {
         if (self->partitions[i].file != NULL) {
-            TRY(show_file(self, &self->partitions[i], err));
+            TRY(filesystem_end_file(self, i, err));
         }
     }
-    if (self->context.overwrite && self->context.partition_count == 0 && self->context.worker == 0) { /* no row: an empty table */
-        return folder_remove_files(self->root, self->prefix, false, err);
-    }
-    return STATUS_OK;
+    return filesystem_finish_empty(self, err);
 }
 
 static void filesystem_close(struct sink *sink)
 {
     struct filesystem_sink *self = (struct filesystem_sink *)sink;
+    filesystem_abandon(self);
     for (size_t i = 0; i < self->partition_count; i++) {
-        if (self->partitions[i].file != NULL) {
-            part_file_discard(self->partitions[i].file);
-        }
         free(self->partitions[i].folder);
     }
     free(self->partitions);
@@ -315,6 +275,7 @@ static void filesystem_close(struct sink *sink)
 const struct sink_type filesystem_sink_type = {
     .name = "filesystem",
     .summary = "A folder of files, each shown whole.",
+    .commit = &filesystem_sink_commit,
     .options = filesystem_options,
     .option_count = FILESYSTEM_OPTION_COUNT,
     .settings_bytes = sizeof(struct filesystem_settings),

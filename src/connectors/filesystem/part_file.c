@@ -1,19 +1,18 @@
 #include "connectors/filesystem/part_file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { FLUSH_BYTES = 1 << 18, FOLDER_DEPTH_MAX = 64 };
+enum { FLUSH_BYTES = 1 << 18 };
 
 struct part_file {
-    int descriptor;
-    char *folder, *hidden, *shown; /* hidden and shown: whole paths */
+    const struct file_system *files;
+    int descriptor; /* -1: ended */
+    bool durable;   /* its hidden name is synced: a checkpoint may list it */
+    char *id, *hidden, *shown;
     struct text_builder text;
     uint64_t written;
 };
@@ -36,29 +35,39 @@ static char *format_path(const char *folder, const char *before, const char *id,
 static void part_file_free(struct part_file *file)
 {
     if (file->descriptor >= 0) {
-        close(file->descriptor);
+        file->files->close(file->files, file->descriptor);
     }
     text_builder_close(&file->text);
-    free(file->folder);
+    free(file->id);
     free(file->hidden);
     free(file->shown);
     free(file);
 }
 
-enum status part_file_open(const char *folder, const char *id, struct part_file **file, struct error *err)
+static enum status part_file_make(const struct file_system *files, const char *folder, const char *id, struct part_file **file,
+                                  struct error *err)
 {
-    struct part_file *opened;
-    TRY(folder_create(folder, err));
-    TRY_ALLOC(opened, calloc(1, sizeof *opened), err);
-    opened->descriptor = -1;
-    opened->folder = strdup(folder);
-    opened->hidden = format_path(folder, ".part-", id, ".inprogress");
-    opened->shown = format_path(folder, "part-", id, "");
-    if (opened->folder == NULL || opened->hidden == NULL || opened->shown == NULL) {
-        part_file_free(opened);
+    struct part_file *made;
+    TRY_ALLOC(made, calloc(1, sizeof *made), err);
+    made->files = files;
+    made->descriptor = -1;
+    made->id = strdup(id);
+    made->hidden = format_path(folder, "." PART_PREFIX, id, ".inprogress");
+    made->shown = format_path(folder, PART_PREFIX, id, "");
+    if (made->id == NULL || made->hidden == NULL || made->shown == NULL) {
+        part_file_free(made);
         return error_set(err, ERROR_BUDGET_SPENT, "no room for a path");
     }
-    opened->descriptor = open(opened->hidden, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    *file = made;
+    return STATUS_OK;
+}
+
+enum status part_file_open(const struct file_system *files, const char *folder, const char *id, struct part_file **file, struct error *err)
+{
+    struct part_file *opened;
+    TRY(folder_create(files, folder, err));
+    TRY(part_file_make(files, folder, id, &opened, err));
+    opened->descriptor = files->open(files, opened->hidden, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (opened->descriptor < 0) {
         enum status status = cannot(err, "create", opened->hidden);
         part_file_free(opened);
@@ -73,6 +82,16 @@ struct text_builder *part_file_text(struct part_file *file)
     return &file->text;
 }
 
+const char *part_file_id(const struct part_file *file)
+{
+    return file->id;
+}
+
+uint64_t part_file_bytes(const struct part_file *file)
+{
+    return file->written + file->text.length;
+}
+
 enum status part_file_flush(struct part_file *file, bool all, struct error *err)
 {
     if (file->text.failed) {
@@ -81,140 +100,138 @@ enum status part_file_flush(struct part_file *file, bool all, struct error *err)
     if (!all && file->text.length < FLUSH_BYTES) {
         return STATUS_OK;
     }
-    for (size_t done = 0; done < file->text.length;) {
-        ssize_t count = write(file->descriptor, file->text.bytes + done, file->text.length - done);
-        if (count < 0 && errno != EINTR) {
-            return cannot(err, "write to", file->hidden);
-        }
-        done += count < 0 ? 0 : (size_t)count;
+    if (!file_system_write_all(file->files, file->descriptor, file->text.bytes, file->text.length)) {
+        return cannot(err, "write to", file->hidden);
     }
     file->written += file->text.length;
     text_builder_clear(&file->text);
     return STATUS_OK;
 }
 
-uint64_t part_file_bytes(const struct part_file *file)
-{
-    return file->written + file->text.length;
-}
-
-static enum status sync_folder(const char *path, struct error *err)
-{
-    int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) {
-        return cannot(err, "open the folder", path);
-    }
-    int result = fsync(descriptor);
-    enum status status = result == 0 || errno == EINVAL ? STATUS_OK : cannot(err, "sync the folder", path);
-    close(descriptor);
-    return status;
-}
-
-static enum status show(struct part_file *file, struct error *err)
+static enum status sync_bytes(struct part_file *file, struct error *err)
 {
     TRY(part_file_flush(file, true, err));
-    if (fsync(file->descriptor) != 0 && errno != EINVAL) {
-        return cannot(err, "sync", file->hidden);
+    return file->files->fsync(file->files, file->descriptor) == 0 || errno == EINVAL ? STATUS_OK : cannot(err, "sync", file->hidden);
+}
+
+enum status part_file_sync(struct part_file *file, struct error *err)
+{
+    if (file->descriptor >= 0) {
+        TRY(sync_bytes(file, err));
     }
-    int closed = close(file->descriptor);
+    if (!file->durable && !file_system_sync_parent(file->files, file->hidden)) {
+        return cannot(err, "sync the folder of", file->hidden);
+    }
+    file->durable = true;
+    return STATUS_OK;
+}
+
+enum status part_file_end(struct part_file *file, struct error *err)
+{
+    if (file->descriptor < 0) {
+        return STATUS_OK;
+    }
+    TRY(sync_bytes(file, err));
+    int closed = file->files->close(file->files, file->descriptor);
     file->descriptor = -1;
-    if (closed != 0) {
-        return cannot(err, "close", file->hidden);
-    }
-    if (rename(file->hidden, file->shown) != 0) {
+    return closed == 0 ? STATUS_OK : cannot(err, "close", file->hidden);
+}
+
+static enum status rename_shown(struct part_file *file, struct error *err)
+{
+    const struct file_system *files = file->files;
+    if (files->rename(files, file->hidden, file->shown) != 0) {
         return cannot(err, "rename", file->hidden);
     }
-    return sync_folder(file->folder, err);
+    return file_system_sync_parent(files, file->shown) ? STATUS_OK : cannot(err, "sync the folder of", file->shown);
 }
 
 enum status part_file_show(struct part_file *file, struct error *err)
 {
-    enum status status = show(file, err);
-    if (status != STATUS_OK) {
-        unlink(file->hidden);
+    enum status status = part_file_end(file, err);
+    if (status == STATUS_OK) {
+        status = rename_shown(file, err);
+    }
+    if (status != STATUS_OK && !file->durable) {
+        file->files->unlink(file->files, file->hidden);
     }
     part_file_free(file);
     return status;
 }
 
-void part_file_discard(struct part_file *file)
+void part_file_abandon(struct part_file *file)
 {
-    unlink(file->hidden);
+    if (!file->durable) {
+        file->files->unlink(file->files, file->hidden);
+    }
     part_file_free(file);
 }
 
-enum status folder_create(const char *path, struct error *err)
+/* ---- a file of an earlier process ---- */
+
+static enum status lost(struct error *err, const char *path, const char *what, uint64_t bytes)
 {
+    return error_set(err, ERROR_OUTPUT_LOST, "the file '%s' %s; when it was saved it had %" PRIu64 " bytes", path, what, bytes);
+}
+
+/* Cuts what came after. Synced even if there is nothing to cut: an earlier attempt may have cut and crashed. */
+static enum status cut(struct part_file *file, uint64_t bytes, struct error *err)
+{
+    const struct file_system *files = file->files;
+    int descriptor = files->open(files, file->hidden, O_WRONLY | O_CLOEXEC, 0);
+    if (descriptor < 0) {
+        return cannot(err, "open", file->hidden);
+    }
+    enum status status = STATUS_OK;
+    if (files->ftruncate(files, descriptor, (off_t)bytes) != 0) {
+        status = cannot(err, "cut", file->hidden);
+    } else if (files->fsync(files, descriptor) != 0 && errno != EINVAL) {
+        status = cannot(err, "sync", file->hidden);
+    }
+    files->close(files, descriptor);
+    return status;
+}
+
+static enum status recover_shown(struct part_file *file, uint64_t bytes, bool open, struct error *err)
+{
+    const struct file_system *files = file->files;
     struct stat info;
-    if (stat(path, &info) == 0) {
-        return S_ISDIR(info.st_mode) ? STATUS_OK
-                                     : error_set(err, ERROR_FILE_UNWRITABLE, "'%s' is a file; a table that is written is a folder", path);
-    }
-    char *part = strdup(path);
-    if (part == NULL) {
-        return error_set(err, ERROR_BUDGET_SPENT, "no room for a path");
-    }
-    enum status status = STATUS_OK;
-    for (char *slash = part + 1; status == STATUS_OK && slash != NULL;) {
-        slash = strchr(slash, '/');
-        if (slash != NULL) {
-            *slash = '\0';
+    if (files->stat(files, file->shown, &info) == 0) {
+        if ((uint64_t)info.st_size != bytes) {
+            return lost(err, file->shown, "has another length now", bytes);
         }
-        if (mkdir(part, 0755) != 0 && errno != EEXIST) {
-            status = cannot(err, "create the folder", part);
-        }
-        if (slash != NULL) {
-            *slash++ = '/';
-        }
+        return file_system_sync_parent(files, file->shown) ? STATUS_OK : cannot(err, "sync the folder of", file->shown);
     }
-    free(part);
-    return status;
+    if (errno != ENOENT && errno != ENOTDIR) {
+        return cannot(err, "look at", file->shown);
+    }
+    return open ? lost(err, file->hidden, "is gone", bytes) : STATUS_OK;
 }
 
-static enum status remove_files(const char *path, const char *keep_prefix, uint32_t depth, struct error *err)
+static enum status recover(struct part_file *file, uint64_t bytes, bool open, struct error *err)
 {
-    DIR *folder = opendir(path);
-    if (folder == NULL) {
-        return errno == ENOENT ? STATUS_OK : cannot(err, "read the folder", path);
+    const struct file_system *files = file->files;
+    struct stat info;
+    if (files->stat(files, file->hidden, &info) != 0) {
+        return errno == ENOENT || errno == ENOTDIR ? recover_shown(file, bytes, open, err) : cannot(err, "look at", file->hidden);
     }
-    enum status status = STATUS_OK;
-    struct dirent *entry;
-    while (status == STATUS_OK && (entry = readdir(folder)) != NULL) {
-        struct stat info;
-        if (entry->d_name[0] == '.' || strncmp(entry->d_name, keep_prefix, strlen(keep_prefix)) == 0) {
-            continue;
-        }
-        char *child = format_path(path, "", entry->d_name, "");
-        if (child == NULL) {
-            status = error_set(err, ERROR_BUDGET_SPENT, "no room for a path");
-        } else if (stat(child, &info) == 0 && S_ISDIR(info.st_mode)) {
-            status = depth == 0 ? STATUS_OK : remove_files(child, keep_prefix, depth - 1, err);
-        } else if (unlink(child) != 0 && errno != ENOENT) {
-            status = cannot(err, "remove", child);
-        }
-        free(child);
+    if ((uint64_t)info.st_size < bytes) {
+        return lost(err, file->hidden, "is shorter now", bytes);
     }
-    closedir(folder);
-    return status;
+    if (open) {
+        TRY(cut(file, bytes, err));
+    } else if ((uint64_t)info.st_size > bytes) {
+        return lost(err, file->hidden, "is longer now", bytes);
+    }
+    return rename_shown(file, err);
 }
 
-enum status folder_remove_files(const char *path, const char *keep_prefix, bool deep, struct error *err)
+enum status part_file_recover(const struct file_system *files, const char *folder, const char *id, uint64_t bytes, bool open,
+                              struct error *err)
 {
-    return remove_files(path, keep_prefix, deep ? FOLDER_DEPTH_MAX : 0, err);
-}
-
-enum status folder_put_file(const char *folder, const char *name, struct error *err)
-{
-    char *path = format_path(folder, "", name, "");
-    if (path == NULL) {
-        return error_set(err, ERROR_BUDGET_SPENT, "no room for a path");
-    }
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    enum status status = descriptor < 0 ? cannot(err, "create", path) : STATUS_OK;
-    if (descriptor >= 0) {
-        close(descriptor);
-        status = sync_folder(folder, err);
-    }
-    free(path);
+    struct part_file *file;
+    TRY(part_file_make(files, folder, id, &file, err));
+    enum status status = recover(file, bytes, open, err);
+    part_file_free(file);
     return status;
 }

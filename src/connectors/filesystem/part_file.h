@@ -1,30 +1,49 @@
 /* connectors/filesystem/part_file.h: one file that a sink writes.
  *
- * For         filesystem_sink.c.
- * Shape       Written under a hidden name, .part-ID.inprogress; when it is shown it is synced and renamed to part-ID, and its
- *             folder synced: a reader sees all of it or nothing, also after a crash.
- * Ownership   part_file_show and part_file_discard end it.
+ * For         filesystem_sink.c (rows), filesystem_commit.c (checkpoints).
+ * States
+ *      open --part_file_end--> ended --part_file_show--> shown      hidden name: .part-ID.inprogress; shown: part-ID
+ *       +-------------------- part_file_show ----------------^
+ *
+ *             A file is shown by a rename, after its bytes are synced and before its folder is: a reader sees all of it or nothing, also after
+ *             a power cut. part_file_sync makes what was written so far, and the hidden name, survive one.
+ * Names       ID begins with the owner, then the attempt: whoever restores knows the files of its job's other attempts.
+ * Ownership   part_file_show and part_file_abandon end it.
  */
 #ifndef SPATE_CONNECTORS_FILESYSTEM_PART_FILE_H
 #define SPATE_CONNECTORS_FILESYSTEM_PART_FILE_H
 
 #include "base/error.h"
 #include "base/text.h"
+#include "storage/file_system.h"
+
+#define PART_PREFIX "part-"
 
 struct part_file;
-enum status part_file_open(const char *folder, const char *id, struct part_file **file, struct error *err);
+/* Makes the folder, too. */
+enum status part_file_open(const struct file_system *files, const char *folder, const char *id, struct part_file **file, struct error *err);
 struct text_builder *part_file_text(struct part_file *file); /* append records here */
 /* Writes what was appended when it is much (or `all` of it). */
 enum status part_file_flush(struct part_file *file, bool all, struct error *err);
 uint64_t part_file_bytes(const struct part_file *file);
+const char *part_file_id(const struct part_file *file);
+enum status part_file_sync(struct part_file *file, struct error *err);
+enum status part_file_end(struct part_file *file, struct error *err);
 enum status part_file_show(struct part_file *file, struct error *err);
-void part_file_discard(struct part_file *file);
+/* Removes it, unless a checkpoint may list it (part_file_sync was called): then it stays, hidden, for a restart. */
+void part_file_abandon(struct part_file *file);
+/* Shows the first `bytes` bytes of a file that another process synced; done before: nothing happens. `open`: it had not ended, and may be
+ * longer. A file that had, and is not there under either name, was shown and then taken away by whoever reads it. */
+enum status part_file_recover(const struct file_system *files, const char *folder, const char *id, uint64_t bytes, bool open,
+                              struct error *err);
 
-/* mkdir -p; refuses a path where a file is. */
-enum status folder_create(const char *path, struct error *err);
-/* Removes the files directly in the folder that are not hidden and whose name does not begin with `keep_prefix`. With `deep`, folders
- * below, too. */
-enum status folder_remove_files(const char *path, const char *keep_prefix, bool deep, struct error *err);
-enum status folder_put_file(const char *folder, const char *name, struct error *err); /* an empty one */
+/* part_folder.c */
+enum status folder_create(const struct file_system *files, const char *path, struct error *err); /* mkdir -p; refuses a file there */
+/* Removes the files directly in the folder that are not hidden and whose name does not begin with `keep_prefix`. */
+enum status folder_remove_files(const struct file_system *files, const char *path, const char *keep_prefix, struct error *err);
+/* Removes hidden part files in the folder and below: those of `owner_prefix` (".part-...") but not of `attempt_prefix`. */
+enum status folder_remove_leftovers(const struct file_system *files, const char *path, const char *owner_prefix, const char *attempt_prefix,
+                                    struct error *err);
+enum status folder_put_file(const struct file_system *files, const char *folder, const char *name, struct error *err); /* an empty one */
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef SPATE_TESTS_SUPPORT_TABLES_H
 #define SPATE_TESTS_SUPPORT_TABLES_H
 
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,11 +47,15 @@ static inline void table_set(struct table *table, const char *key, const char *v
     table->values[table->options.count++] = value;
 }
 
+static inline int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *walk)
+{
+    (void)info, (void)kind, (void)walk;
+    return remove(path);
+}
+
 static inline void table_close(struct table *table)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", table->folder);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(nftw(table->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
     arena_destroy(table->arena);
     buffer_trim();
     assert_int_equal(table->budget.used_bytes, 0);

@@ -1,0 +1,200 @@
+/* When files of the sink are shown: at once, or, in a job with checkpoints, when the checkpoint that covers them is complete. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "connectors/filesystem/filesystem_sink.h"
+#include "connectors/position.h"
+
+static const char state_kind[] = "filesystem-sink/1", part_kind[] = "part/1";
+
+enum status filesystem_begin(struct filesystem_sink *self, struct error *err)
+{
+    if (self->begun) {
+        return STATUS_OK;
+    }
+    self->begun = true;
+    if (self->context.owner == NULL || self->context.worker != 0) {
+        return STATUS_OK;
+    }
+    char *owner, *attempt;
+    TRY_ALLOC(owner, arena_format(self->context.arena, ".%s", self->prefix), err);
+    TRY_ALLOC(attempt, arena_format(self->context.arena, ".%s%s", PART_PREFIX, self->id_prefix), err);
+    return folder_remove_leftovers(self->files, self->root, owner, attempt, err);
+}
+
+/* INSERT OVERWRITE: what was there before goes. */
+static enum status overwrite(struct filesystem_sink *self, struct partition *partition, struct error *err)
+{
+    if (!self->context.overwrite || partition->overwritten) {
+        return STATUS_OK;
+    }
+    partition->overwritten = true;
+    return folder_remove_files(self->files, partition->folder, self->prefix, err);
+}
+
+/* Takes the file. */
+static enum status show(struct filesystem_sink *self, struct partition *partition, struct part_file *file, struct error *err)
+{
+    enum status status = overwrite(self, partition, err);
+    if (status != STATUS_OK) {
+        part_file_abandon(file);
+        return status;
+    }
+    return part_file_show(file, err);
+}
+
+static enum status commit_partition(struct filesystem_sink *self, const struct partition *partition, struct error *err)
+{
+    return self->success_file ? folder_put_file(self->files, partition->folder, self->settings.commit_success_name, err) : STATUS_OK;
+}
+
+enum status filesystem_end_file(struct filesystem_sink *self, size_t partition, struct error *err)
+{
+    struct part_file *file = self->partitions[partition].file;
+    if (self->context.owner == NULL) {
+        self->partitions[partition].file = NULL;
+        self->open_files--;
+        TRY(show(self, &self->partitions[partition], file, err));
+        return commit_partition(self, &self->partitions[partition], err);
+    }
+    if (self->ended_count == self->ended_capacity) {
+        size_t larger = self->ended_capacity == 0 ? 16 : self->ended_capacity * 2;
+        struct ended_file *moved;
+        TRY_ALLOC(moved, realloc(self->ended, larger * sizeof *moved), err);
+        self->ended = moved;
+        self->ended_capacity = larger;
+    }
+    TRY(part_file_end(file, err));
+    self->ended[self->ended_count++] = (struct ended_file){.file = file, .partition = partition};
+    self->partitions[partition].file = NULL;
+    self->open_files--;
+    return STATUS_OK;
+}
+
+enum status filesystem_finish_empty(struct filesystem_sink *self, struct error *err)
+{
+    if (!self->context.overwrite || self->context.partition_count > 0 || self->context.worker != 0) {
+        return STATUS_OK;
+    }
+    self->empties = self->context.owner != NULL;
+    return self->empties ? STATUS_OK : folder_remove_files(self->files, self->root, self->prefix, err);
+}
+
+void filesystem_abandon(struct filesystem_sink *self)
+{
+    for (size_t i = 0; i < self->ended_count; i++) {
+        part_file_abandon(self->ended[i].file);
+    }
+    for (size_t i = 0; i < self->partition_count; i++) {
+        if (self->partitions[i].file != NULL) {
+            part_file_abandon(self->partitions[i].file);
+        }
+    }
+    free(self->ended);
+}
+
+/* ---- checkpoints ---- */
+
+static void put_part(const struct filesystem_sink *self, const struct partition *partition, const struct part_file *file, bool open,
+                     struct text_builder *part, struct text_builder *state)
+{
+    text_builder_clear(part);
+    text_append_text(part, part_kind);
+    position_put_text(part, "folder", text_from(partition->folder + strlen(self->root)));
+    position_put_text(part, "id", text_from(part_file_id(file)));
+    position_put_number(part, "bytes", (int64_t)part_file_bytes(file));
+    position_put_number(part, "open", open);
+    position_put_text(state, "part", (struct text){part->bytes, part->length});
+}
+
+static enum status put_parts(struct filesystem_sink *self, uint64_t checkpoint, struct text_builder *part, struct text_builder *state,
+                             struct error *err)
+{
+    for (size_t i = 0; i < self->ended_count; i++) {
+        struct ended_file *ended = &self->ended[i];
+        ended->checkpoint = ended->checkpoint == 0 ? checkpoint : ended->checkpoint;
+        TRY(part_file_sync(ended->file, err));
+        put_part(self, &self->partitions[ended->partition], ended->file, false, part, state);
+    }
+    for (size_t i = 0; i < self->partition_count; i++) {
+        struct partition *partition = &self->partitions[i];
+        if (partition->file != NULL) {
+            TRY(part_file_sync(partition->file, err));
+            put_part(self, partition, partition->file, true, part, state);
+        }
+    }
+    return part->failed || state->failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for the state of a sink") : STATUS_OK;
+}
+
+static enum status filesystem_prepare(struct sink *sink, uint64_t checkpoint, struct text_builder *state, struct error *err)
+{
+    struct filesystem_sink *self = (struct filesystem_sink *)sink;
+    struct text_builder part = {0};
+    TRY(filesystem_begin(self, err));
+    text_append_text(state, state_kind);
+    enum status status = put_parts(self, checkpoint, &part, state, err);
+    text_builder_close(&part);
+    return status;
+}
+
+static enum status filesystem_committed(struct sink *sink, uint64_t checkpoint, struct error *err)
+{
+    struct filesystem_sink *self = (struct filesystem_sink *)sink;
+    size_t kept = 0;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < self->ended_count; i++) {
+        struct ended_file ended = self->ended[i];
+        if (status != STATUS_OK || ended.checkpoint == 0 || ended.checkpoint > checkpoint) {
+            self->ended[kept++] = ended;
+            continue;
+        }
+        status = show(self, &self->partitions[ended.partition], ended.file, err);
+        if (status == STATUS_OK) {
+            status = commit_partition(self, &self->partitions[ended.partition], err);
+        }
+    }
+    self->ended_count = kept;
+    if (status == STATUS_OK && self->empties) {
+        status = folder_remove_files(self->files, self->root, self->prefix, err);
+    }
+    return status;
+}
+
+static enum status restore_part(struct filesystem_sink *self, struct text part, struct error *err)
+{
+    struct text folder, id_text;
+    int64_t bytes, open;
+    size_t found;
+    const char *path, *id;
+    TRY(position_check(part, part_kind, err));
+    TRY(position_get_text(part, "folder", &folder, err));
+    TRY(position_get_text(part, "id", &id_text, err));
+    TRY(position_get_number(part, "bytes", &bytes, err));
+    TRY(position_get_number(part, "open", &open, err));
+    TRY_ALLOC(path, arena_format(self->context.arena, "%s%.*s", self->root, (int)folder.length, folder.bytes), err);
+    TRY_ALLOC(id, text_to_arena(self->context.arena, id_text), err);
+    TRY(filesystem_find_partition(self, path, &found, err));
+    TRY(overwrite(self, &self->partitions[found], err));
+    TRY(part_file_recover(self->files, path, id, (uint64_t)bytes, open != 0, err));
+    return commit_partition(self, &self->partitions[found], err);
+}
+
+static enum status filesystem_restore(struct sink *sink, struct text state, struct error *err)
+{
+    struct filesystem_sink *self = (struct filesystem_sink *)sink;
+    struct text key, value;
+    TRY(position_check(state, state_kind, err));
+    struct text rest = position_entries(state);
+    while (position_next(&rest, &key, &value)) {
+        if (text_equal(key, TEXT("part"))) {
+            TRY(restore_part(self, value, err));
+        }
+    }
+    return rest.length == 0 ? STATUS_OK : error_set(err, ERROR_OUTPUT_LOST, "the saved state of the sink is broken");
+}
+
+const struct sink_commit filesystem_sink_commit = {
+    .prepare = filesystem_prepare,
+    .committed = filesystem_committed,
+    .restore = filesystem_restore,
+};
