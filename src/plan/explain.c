@@ -194,7 +194,7 @@ static void describe_over(const struct plan_node *node, struct text_builder *out
 
 static void describe_exchange(const struct plan_node *node, struct text_builder *out)
 {
-    text_append_text(out, node->exchange.key_count > 0 ? "hash of " : "to one");
+    text_append_text(out, node->exchange.key_count > 0 ? "hash of " : node->exchange.to_all ? "to all" : "to one");
     print_columns(node->inputs[0]->schema, node->exchange.keys, node->exchange.key_count, out);
 }
 

@@ -88,8 +88,10 @@ enum status plan_add(struct planner *planner, enum plan_operator op, struct plan
 
 struct input_spec plan_input(const struct plan_node *node)
 {
-    static const enum snapshot_place places[] = {
-        [DISTRIBUTION_ANY] = SNAPSHOT_EVERY, [DISTRIBUTION_ONE] = SNAPSHOT_ONE, [DISTRIBUTION_HASH] = SNAPSHOT_HASH};
+    static const enum snapshot_place places[] = {[DISTRIBUTION_ANY] = SNAPSHOT_EVERY,
+                                                 [DISTRIBUTION_ONE] = SNAPSHOT_ONE,
+                                                 [DISTRIBUTION_HASH] = SNAPSHOT_HASH,
+                                                 [DISTRIBUTION_ALL] = SNAPSHOT_EVERY};
     const struct properties *properties = &node->properties;
     return (struct input_spec){node->schema,
                                properties->changes,

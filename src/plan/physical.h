@@ -151,9 +151,13 @@ enum status plan_only(struct planner *planner, struct plan_node *input, const st
 /* Rows to the worker that owns the key (key_count 0: worker 0), unless they are there already. */
 enum status plan_distribute(struct planner *planner, struct plan_node *input, const uint32_t *keys, uint32_t key_count,
                             struct plan_node **node, struct error *err);
-/* The same whatever they are; parallelism > 1. */
+/* Are they there already, or is there one worker only? */
+bool plan_is_placed(const struct planner *planner, const struct plan_node *input, const uint32_t *keys, uint32_t key_count);
+/* plan_distribute wherever the rows are; parallelism > 1. */
 enum status plan_exchange(struct planner *planner, struct plan_node *input, const uint32_t *keys, uint32_t key_count,
                           struct plan_node **node, struct error *err);
+/* Every row to every worker. */
+enum status plan_exchange_to_all(struct planner *planner, struct plan_node *input, struct plan_node **node, struct error *err);
 enum status plan_schema_make(struct planner *planner, uint32_t count, struct column **columns, struct schema **schema, struct error *err);
 /* Is this place in the SQL text unbounded input that cannot be sorted, ...: sets the error. */
 enum status plan_refuse(const struct relation *relation, enum error_code code, struct error *err, const char *format, ...)

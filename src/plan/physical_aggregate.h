@@ -1,6 +1,6 @@
 /* plan/physical_aggregate.h: what group and window aggregates share: arguments and keys as columns.
  *
- * For         physical_aggregate.c, physical_window.c.
+ * For         physical_aggregate.c, physical_window.c, physical_combine.c.
  */
 #ifndef SPATE_PLAN_PHYSICAL_AGGREGATE_H
 #define SPATE_PLAN_PHYSICAL_AGGREGATE_H
@@ -27,5 +27,9 @@ enum status aggregate_reorder(struct planner *planner, struct relation *relation
 /* Keys first: unique, and distributed as the input is. */
 enum status aggregate_properties(struct planner *planner, const struct plan_node *input, const uint32_t *keys, uint32_t key_count,
                                  bool changes, struct plan_node *node, struct error *err);
+/* physical_combine.c: a window aggregate without keys whose calls allow it is put into two: each worker combines its own rows of a window,
+ * and `spec` becomes the aggregate over those. `output`: schema of the operator: keys, calls, window columns. Else nothing changes. */
+enum status plan_combine_windows(struct planner *planner, struct window_aggregate_spec *spec, const struct schema *output,
+                                 struct plan_node **input, struct error *err);
 
 #endif

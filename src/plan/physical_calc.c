@@ -162,6 +162,11 @@ static bool is_placed(const struct plan_node *input, const uint32_t *keys, uint3
     return true;
 }
 
+bool plan_is_placed(const struct planner *planner, const struct plan_node *input, const uint32_t *keys, uint32_t key_count)
+{
+    return planner->context->settings.parallelism <= 1 || is_placed(input, keys, key_count);
+}
+
 static enum status group_add(struct plan *plan, struct exchange_group **group, struct error *err)
 {
     if (plan->group_count == plan->group_capacity) {
@@ -177,7 +182,7 @@ enum status plan_distribute(struct planner *planner, struct plan_node *input, co
                             struct plan_node **node, struct error *err)
 {
     *node = input;
-    if (planner->context->settings.parallelism <= 1 || is_placed(input, keys, key_count)) {
+    if (plan_is_placed(planner, input, keys, key_count)) {
         return STATUS_OK;
     }
     return plan_exchange(planner, input, keys, key_count, node, err);
@@ -189,8 +194,16 @@ enum status plan_exchange(struct planner *planner, struct plan_node *input, cons
     TRY(plan_add(planner, PLAN_EXCHANGE, &input, 1, input->schema, node, err));
     struct exchange_group *group;
     TRY(group_add(planner->plan, &group, err));
-    (*node)->exchange = (struct exchange_spec){plan_input(input), keys, key_count, group};
+    (*node)->exchange = (struct exchange_spec){.input = plan_input(input), .keys = keys, .key_count = key_count, .group = group};
     (*node)->properties.distribution = key_count > 0 ? DISTRIBUTION_HASH : DISTRIBUTION_ONE;
     (*node)->properties.distribution_columns = (struct column_list){keys, key_count};
+    return STATUS_OK;
+}
+
+enum status plan_exchange_to_all(struct planner *planner, struct plan_node *input, struct plan_node **node, struct error *err)
+{
+    TRY(plan_exchange(planner, input, NULL, 0, node, err));
+    (*node)->exchange.to_all = true;
+    (*node)->properties.distribution = DISTRIBUTION_ALL;
     return STATUS_OK;
 }

@@ -81,6 +81,32 @@ static bool join_is_placed(const struct join_plan *join)
     return true;
 }
 
+/* At most one row of this side for any row of the other. */
+static bool side_is_single(const struct join_plan *join, uint32_t side)
+{
+    const struct plan_node *node = side == 0 ? join->left : join->right;
+    const struct window_property *window = join->windows[side];
+    uint32_t bounds[2] = {window == NULL ? 0 : window->starts[0], window == NULL ? 0 : window->ends[0]};
+    return properties_has_key_within(&node->properties, bounds, window == NULL ? 0 : 2);
+}
+
+/* Without keys all rows would have to meet in one worker. Where one side is small, the other stays where it is: it must be the side that
+ * decides which rows come out, so that a row that finds no match is emitted once. */
+static enum status join_distribute_keyless(struct planner *planner, struct join_plan *join, struct error *err)
+{
+    enum join_kind kind = join->spec.kind;
+    bool left_moves = kind == JOIN_INNER || kind == JOIN_RIGHT;
+    bool right_moves = kind != JOIN_RIGHT && kind != JOIN_FULL;
+    if (right_moves && side_is_single(join, 1) && join->left->properties.distribution != DISTRIBUTION_ONE) {
+        return plan_exchange_to_all(planner, join->right, &join->right, err);
+    }
+    if (left_moves && side_is_single(join, 0) && join->right->properties.distribution != DISTRIBUTION_ONE) {
+        return plan_exchange_to_all(planner, join->left, &join->left, err);
+    }
+    TRY(plan_distribute(planner, join->left, NULL, 0, &join->left, err));
+    return plan_distribute(planner, join->right, NULL, 0, &join->right, err);
+}
+
 static enum status join_distribute(struct planner *planner, struct join_plan *join, struct error *err)
 {
     if (planner->context->settings.parallelism <= 1 || (join_is_placed(join) && !join->spec.null_aware)) {
@@ -90,6 +116,9 @@ static enum status join_distribute(struct planner *planner, struct join_plan *jo
         TRY(plan_distribute(planner, join->left, NULL, 0, &join->left, err));
         return plan_distribute(planner, join->right, NULL, 0, &join->right, err);
     }
+    if (join->spec.key_count == 0) {
+        return join_distribute_keyless(planner, join, err);
+    }
     /* Hashed by some of the keys is not enough: both sides must be hashed by the same ones. */
     const struct join_spec *spec = &join->spec;
     struct plan_node *sides[2] = {join->left, join->right};
@@ -98,10 +127,8 @@ static enum status join_distribute(struct planner *planner, struct join_plan *jo
         const struct properties *properties = &sides[i]->properties;
         bool same = properties->distribution == DISTRIBUTION_HASH && properties->distribution_columns.count == spec->key_count &&
                     memcmp(properties->distribution_columns.columns, keys[i], spec->key_count * sizeof *keys[i]) == 0;
-        if (!same && spec->key_count > 0) {
+        if (!same) {
             TRY(plan_exchange(planner, sides[i], keys[i], spec->key_count, &sides[i], err));
-        } else if (spec->key_count == 0) {
-            TRY(plan_distribute(planner, sides[i], NULL, 0, &sides[i], err));
         }
     }
     join->left = sides[0];
@@ -170,16 +197,36 @@ static enum status join_keys(struct planner *planner, const struct join_plan *jo
     return STATUS_OK;
 }
 
-static void join_distribution(const struct join_plan *join, struct properties *properties)
+/* Where the right's rows are: the left is everywhere. */
+static enum status join_distribution_of_right(struct planner *planner, const struct join_plan *join, struct properties *properties,
+                                              struct error *err)
+{
+    const struct properties *right = &join->right->properties;
+    uint32_t *moved;
+    TRY_ALLOC(moved, arena_alloc(planner->arena, (right->distribution_columns.count + 1) * sizeof *moved), err);
+    for (uint32_t i = 0; i < right->distribution_columns.count; i++) {
+        moved[i] = right->distribution_columns.columns[i] + join->left->schema->count;
+    }
+    properties->distribution = right->distribution;
+    properties->distribution_columns = (struct column_list){moved, right->distribution_columns.count};
+    return STATUS_OK;
+}
+
+static enum status join_distribution(struct planner *planner, const struct join_plan *join, struct properties *properties,
+                                     struct error *err)
 {
     const struct join_spec *spec = &join->spec;
     const struct properties *left = &join->left->properties;
+    if (left->distribution == DISTRIBUTION_ALL) {
+        return join_distribution_of_right(planner, join, properties, err);
+    }
     if (left->distribution == DISTRIBUTION_ONE) {
         properties->distribution = DISTRIBUTION_ONE;
     } else if (left->distribution == DISTRIBUTION_HASH && spec->kind != JOIN_RIGHT && spec->kind != JOIN_FULL) {
         properties->distribution = DISTRIBUTION_HASH;
         properties->distribution_columns = left->distribution_columns;
     }
+    return STATUS_OK;
 }
 
 static void join_event_times(const struct join_plan *join, bool left, bool right, struct properties *properties)
@@ -205,7 +252,7 @@ enum status join_add(struct planner *planner, const struct join_plan *join, enum
     bool bounded = properties->bounded;
     TRY(properties_create(planner->arena, join->spec.output->count, properties, err));
     properties->bounded = bounded;
-    join_distribution(join, properties);
+    TRY(join_distribution(planner, join, properties, err));
     join_event_times(join, left_times, right_times, properties);
     return join_keys(planner, join, properties, err);
 }
@@ -326,6 +373,8 @@ static enum status plan_windowed(struct planner *planner, struct join_plan *join
                                  struct error *err)
 {
     struct window_property left = join->left->properties.window, right = join->right->properties.window;
+    join->windows[0] = &left;
+    join->windows[1] = &right;
     TRY(join_prepare(planner, join, rest, false, err));
     TRY(join_add(planner, join, PLAN_WINDOW_JOIN, true, true, node, err));
     (*node)->window_join = (struct window_join_spec){join->spec, left.starts[0], left.ends[0], right.starts[0], right.ends[0]};

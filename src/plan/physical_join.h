@@ -11,7 +11,8 @@ struct join_plan {
     struct relation *relation;
     struct plan_node *left, *right; /* after join_prepare: with computed keys appended, distributed */
     uint32_t left_count, right_count, left_extra;
-    bool left_is_exact, right_is_exact; /* unique keys come from operators, not from a declaration */
+    bool left_is_exact, right_is_exact;       /* unique keys come from operators, not from a declaration */
+    const struct window_property *windows[2]; /* of a window join: equal bounds are keys, too; else NULL */
     struct join_spec spec;
 };
 enum status join_prepare(struct planner *planner, struct join_plan *join, const struct expression *condition, bool plain_keys,

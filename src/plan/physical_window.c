@@ -168,8 +168,9 @@ static enum status window_node(struct planner *planner, const struct relation *r
                                struct plan_node *input, const struct schema *schema, struct plan_node **node, struct error *err)
 {
     uint32_t distribution = spec->window.kind == WINDOW_SESSION && !spec->attached ? spec->window.partition_count : spec->key_count;
-    TRY(plan_distribute(planner, input, spec->keys, distribution, &input, err));
     bool session = spec->window.kind == WINDOW_SESSION && !spec->attached;
+    TRY(plan_combine_windows(planner, spec, schema, &input, err));
+    TRY(plan_distribute(planner, input, spec->keys, distribution, &input, err));
     spec->input = plan_input(input);
     spec->output = schema;
     TRY(plan_add(planner, session ? PLAN_SESSION_WINDOW : PLAN_WINDOW_AGGREGATE, &input, 1, schema, node, err));

@@ -8,7 +8,8 @@
  *                          or aggregate ends that.
  *             keys         sets of columns that no two rows have equal (while they stand). A key of no columns: one row at most.
  *             window       rows belong to windows: their bounds are in these columns (equal ones where there are several).
- *             distribution which worker has a row: any, worker 0, or the owner of the hash of these columns.
+ *             distribution which worker has a row: any, worker 0, the owner of the hash of these columns, or each has all (only between
+ *                          an exchange to all and the join above it).
  * Ownership   The statement's arena; immutable once the operator is planned.
  */
 #ifndef SPATE_PLAN_PROPERTIES_H
@@ -27,7 +28,7 @@ struct window_property {
     uint32_t starts[WINDOW_COLUMNS_MAX], ends[WINDOW_COLUMNS_MAX], times[WINDOW_COLUMNS_MAX];
     uint32_t start_count, end_count, time_count; /* times: window_time */
 };
-enum distribution { DISTRIBUTION_ANY, DISTRIBUTION_ONE, DISTRIBUTION_HASH };
+enum distribution { DISTRIBUTION_ANY, DISTRIBUTION_ONE, DISTRIBUTION_HASH, DISTRIBUTION_ALL };
 struct properties {
     bool changes, ordered, bounded;
     struct column_set event_time;

@@ -1,4 +1,4 @@
-/* circuit/operators/exchange_node.c: rows to the worker that owns their key.
+/* circuit/operators/exchange_node.c: rows to the worker that owns their key, to one worker, or to all.
  *
  * receive puts the rows of a chunk into one mailbox per worker, by key group; those of its own worker it emits at once, while they are in
  * the cache. finish_tick says "ended" to all, waits until all peers have ended the tick at this exchange, and emits what they sent, in the
@@ -160,7 +160,11 @@ static enum status exchange_node_receive(struct node *node, uint32_t input, cons
     (void)input;
     struct exchange_node *self = (struct exchange_node *)node;
     if (self->spec->key_count == 0) {
-        return exchange_send(self, batch, batch_selection(batch), 0, err);
+        uint32_t end = self->spec->to_all ? node->circuit->worker_count : 1;
+        for (uint32_t target = 0; target < end; target++) {
+            TRY(exchange_send(self, batch, batch_selection(batch), target, err));
+        }
+        return STATUS_OK;
     }
     exchange_scatter(self, batch);
     for (uint32_t target = 0; target < node->circuit->worker_count; target++) {

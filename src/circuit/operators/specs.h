@@ -81,7 +81,7 @@ enum status calc_node_create(struct circuit *circuit, const struct calc_spec *sp
 enum status union_node_create(struct circuit *circuit, struct node *const *inputs, uint32_t input_count, struct node **node,
                               struct error *err);
 
-/* exchange_node.c: rows to the worker that owns their key (hash % key groups -> worker). key_count 0: all to worker 0. One
+/* exchange_node.c: rows to the worker that owns their key (hash % key groups -> worker). key_count 0: all to worker 0, or to every worker. One
  * exchange_group per exchange of the job is shared by its replicas. Carries weights, watermarks, ordinals (materialised when `ordered`). */
 struct exchange_group;
 enum status exchange_group_create(uint32_t worker_count, struct exchange_group **group, struct error *err);
@@ -91,6 +91,7 @@ struct exchange_spec {
     struct input_spec input;
     const uint32_t *keys;
     uint32_t key_count;
+    bool to_all; /* every worker gets every row */
     struct exchange_group *group;
 };
 enum status exchange_node_create(struct circuit *circuit, const struct exchange_spec *spec, struct node *input, struct node **node,
