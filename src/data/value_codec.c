@@ -186,6 +186,46 @@ const uint8_t *value_skip(const struct type *type, const uint8_t *bytes)
     return bytes + physical_bytes(physical);
 }
 
+/* A span's count needs no limit of its own: each element takes a byte at least. */
+static const uint8_t *check_span(const struct type *type, const uint8_t *bytes, const uint8_t *end, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && bytes != NULL; i++) {
+        bytes = value_check(type->children[0], bytes, end);
+        bytes = bytes != NULL && is_sorted_kind(type) ? value_check(entry_type(type), bytes, end) : bytes;
+    }
+    return bytes;
+}
+
+const uint8_t *value_check(const struct type *type, const uint8_t *bytes, const uint8_t *end)
+{
+    enum physical physical = type_physical(type);
+    if (bytes == end || *bytes > 1 || (*bytes == 1 && physical == PHYSICAL_NULL)) {
+        return NULL;
+    }
+    if (*bytes++ == 0) {
+        return bytes;
+    }
+    if (physical == PHYSICAL_ROW) {
+        for (uint32_t i = 0; i < type->child_count && bytes != NULL; i++) {
+            bytes = value_check(type->children[i], bytes, end);
+        }
+        return bytes;
+    }
+    bool counted = physical == PHYSICAL_STRING || physical == PHYSICAL_SPAN;
+    size_t width = counted ? sizeof(uint32_t) : physical_bytes(physical);
+    if ((size_t)(end - bytes) < width) {
+        return NULL;
+    }
+    if (!counted) {
+        return bytes + width;
+    }
+    uint32_t count = read_uint32(&bytes);
+    if (physical == PHYSICAL_SPAN) {
+        return check_span(type, bytes, end, count);
+    }
+    return count > STRING_LENGTH_MAX || count > (size_t)(end - bytes) ? NULL : bytes + count;
+}
+
 static int compare_texts(const uint8_t *left, const uint8_t *right)
 {
     uint32_t left_length = read_uint32(&left), right_length = read_uint32(&right);

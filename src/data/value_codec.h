@@ -14,6 +14,8 @@
 void value_encode(const struct vector *vector, uint32_t row, struct text_builder *out);
 /* Past the encoded value at `bytes`. */
 const uint8_t *value_skip(const struct type *type, const uint8_t *bytes);
+/* The same for bytes that may be anything and end at `end`; NULL: no encoded value is there. */
+const uint8_t *value_check(const struct type *type, const uint8_t *bytes, const uint8_t *end);
 /* The order of data/order.h. */
 int value_compare(const struct type *type, const uint8_t *left, const uint8_t *right);
 /* A column of `count` values from where the cursors point; they are moved past the values. NULL cursors: NULL. */

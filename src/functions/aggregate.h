@@ -59,12 +59,18 @@ struct accumulator {
                          struct error *err);
     void (*clear)(const struct accumulator *accumulator, void *state, struct slab *heap); /* NULL: nothing to free */
     /* The state as bytes that any later process understands, and back into a zeroed state. NULL, both: the state holds no pointer and is
-     * its own bytes. load: BAD_RECORD (STATE_CORRUPT) when they are not such bytes; it reads none past `length`. */
+     * its own bytes. load: STATE_CORRUPT when they are not such bytes; it reads none past `length`. A state that did not load is to be
+     * cleared. Operators call accumulator_save and accumulator_load. */
     void (*save)(const struct accumulator *accumulator, const void *state, struct text_builder *out);
     enum status (*load)(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length, struct slab *heap,
                         struct error *err);
     const void *data;
 };
+
+/* Of every accumulator, with or without pointers in its state. A failing load leaves the state empty. */
+void accumulator_save(const struct accumulator *accumulator, const void *state, struct text_builder *out);
+enum status accumulator_load(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length, struct slab *heap,
+                             struct error *err);
 
 struct aggregate_binding {
     struct arena *arena;

@@ -1,4 +1,4 @@
-/* LISTAGG, ARRAY_AGG, COLLECT. LISTAGG's separator is a constant: it is read from the first rows that come. */
+/* LISTAGG, ARRAY_AGG, COLLECT. LISTAGG's separator is a constant: it is read from the first rows that come, or from a saved state. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +9,21 @@
 struct listagg_data {
     struct list_data list;
     enum status (*update)(const struct accumulate_call *call, struct error *err);
+    enum status (*load)(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length, struct slab *heap,
+                        struct error *err);
+    void (*save)(const struct accumulator *accumulator, const void *state, struct text_builder *out);
     struct arena *arena;
     struct text separator;
     bool known;
 };
+
+static enum status listagg_know(struct listagg_data *data, struct text separator, struct error *err)
+{
+    TRY_ALLOC(data->separator.bytes, arena_text(data->arena, separator.bytes, separator.length), err);
+    data->separator.length = separator.length;
+    data->known = true;
+    return STATUS_OK;
+}
 
 static enum status listagg_learn(struct listagg_data *data, const struct accumulate_call *call, struct error *err)
 {
@@ -23,11 +34,7 @@ static enum status listagg_learn(struct listagg_data *data, const struct accumul
     if (!vector_is_valid(call->args[1], row)) {
         return error_set(err, ERROR_INVALID_ARGUMENT, "the separator of LISTAGG is NULL");
     }
-    struct text separator = vector_get_text(call->args[1], row);
-    TRY_ALLOC(data->separator.bytes, arena_text(data->arena, separator.bytes, separator.length), err);
-    data->separator.length = separator.length;
-    data->known = true;
-    return STATUS_OK;
+    return listagg_know(data, vector_get_text(call->args[1], row), err);
 }
 
 static enum status listagg_update(const struct accumulate_call *call, struct error *err)
@@ -35,6 +42,35 @@ static enum status listagg_update(const struct accumulate_call *call, struct err
     struct listagg_data *data = (struct listagg_data *)(uintptr_t)call->accumulator->data;
     TRY(listagg_learn(data, call, err));
     return data->update(call, err);
+}
+
+/* 0: not known; 1 + length, then the separator. The list follows. */
+static void listagg_save(const struct accumulator *accumulator, const void *state, struct text_builder *out)
+{
+    const struct listagg_data *data = accumulator->data;
+    byte_append_number(out, data->known ? 1 + data->separator.length : 0);
+    if (data->known) {
+        text_append(out, data->separator.bytes, data->separator.length);
+    }
+    data->save(accumulator, state, out);
+}
+
+static enum status listagg_load(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length, struct slab *heap,
+                                struct error *err)
+{
+    struct listagg_data *data = (struct listagg_data *)(uintptr_t)accumulator->data;
+    struct byte_reader reader = byte_reader_open(bytes, length);
+    uint64_t mark = byte_reader_number(&reader);
+    if (mark > 0) {
+        struct text separator = {(const char *)byte_reader_take(&reader, mark - 1), mark - 1};
+        if (reader.failed || (data->known && !text_equal(separator, data->separator))) {
+            return aggregate_corrupt(err);
+        }
+        if (!data->known) {
+            TRY(listagg_know(data, separator, err));
+        }
+    }
+    return reader.failed ? aggregate_corrupt(err) : data->load(accumulator, state, reader.next, byte_reader_left(&reader), heap, err);
 }
 
 static struct text encoded_text(const uint8_t *value)
@@ -115,7 +151,11 @@ static enum status listagg_bind(struct aggregate_binding *binding, struct error 
     data->separator = TEXT(",");
     data->known = binding->arg_count < 2;
     data->update = binding->accumulator.update;
+    data->save = binding->accumulator.save;
+    data->load = binding->accumulator.load;
     binding->accumulator.update = listagg_update;
+    binding->accumulator.save = listagg_save;
+    binding->accumulator.load = listagg_load;
     binding->accumulator.value = listagg_value;
     binding->accumulator.result = &type_string;
     return STATUS_OK;
@@ -251,6 +291,8 @@ static enum status collect_bind(struct aggregate_binding *binding, struct error 
         .value = collect_value,
         .merge = collect_merge,
         .clear = collect_clear,
+        .save = sequence_state_save,
+        .load = sequence_state_load,
         .data = order,
     };
     TRY_ALLOC(binding->accumulator.result, type_multiset(binding->arena, binding->args[0]->type, false), err);

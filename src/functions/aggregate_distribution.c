@@ -63,6 +63,19 @@ static void values_clear(const struct accumulator *accumulator, void *state, str
     multiset_clear(state, accumulator->data, heap); /* the multiset and its order come first in state and data */
 }
 
+static enum status distinct_load(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length, struct slab *heap,
+                                 struct error *err)
+{
+    struct distinct_state *distinct = state;
+    struct multiset_cursor cursor = {0};
+    const struct multiset_entry *entry;
+    TRY(multiset_state_load(accumulator, &distinct->values, bytes, length, heap, err));
+    while ((entry = multiset_next(&distinct->values, &cursor)) != NULL) {
+        distinct->distinct += entry->count > 0;
+    }
+    return STATUS_OK;
+}
+
 static enum status distinct_bind(struct aggregate_binding *binding, struct error *err)
 {
     struct multiset_order *order;
@@ -78,6 +91,8 @@ static enum status distinct_bind(struct aggregate_binding *binding, struct error
         .value = distinct_value,
         .merge = distinct_merge,
         .clear = values_clear,
+        .save = multiset_state_save, /* the multiset comes first in the state */
+        .load = distinct_load,
         .data = order,
     };
     return STATUS_OK;
@@ -89,7 +104,7 @@ struct percentile_data {
     struct arena *arena;
     bool array, known, weighted;
     uint32_t count;
-    double *fractions; /* constants, read from the first rows that come */
+    double *fractions; /* constants, read from the first rows that come, or from a saved state */
 };
 
 static double number_at(const struct vector *vector, uint32_t row)
@@ -229,6 +244,50 @@ static enum status percentile_merge(const struct accumulator *accumulator, void 
     return multiset_merge(into, from, accumulator->data, weight, heap, err);
 }
 
+/* 0: not known; 1 + number of fractions, then they. The values follow. */
+static void percentile_save(const struct accumulator *accumulator, const void *state, struct text_builder *out)
+{
+    const struct percentile_data *data = accumulator->data;
+    byte_append_number(out, data->known ? 1 + (uint64_t)data->count : 0);
+    if (data->known) {
+        text_append(out, (const char *)data->fractions, data->count * sizeof(double));
+    }
+    multiset_save(state, &data->order, out);
+}
+
+static enum status fractions_load(struct percentile_data *data, struct byte_reader *reader, struct error *err)
+{
+    uint64_t mark = byte_reader_number(reader);
+    if (mark == 0) {
+        return reader->failed ? aggregate_corrupt(err) : STATUS_OK;
+    }
+    size_t bytes = (size_t)(mark - 1) * sizeof(double);
+    const uint8_t *fractions = mark - 1 > FRACTIONS_MAX ? NULL : byte_reader_take(reader, bytes);
+    if (fractions == NULL || (!data->array && mark != 2)) {
+        return aggregate_corrupt(err);
+    }
+    if (data->known) {
+        bool same = data->count == mark - 1 && memcmp(data->fractions, fractions, bytes) == 0;
+        return same ? STATUS_OK : aggregate_corrupt(err);
+    }
+    TRY_ALLOC(data->fractions, arena_alloc(data->arena, bytes + sizeof(double)), err);
+    memcpy(data->fractions, fractions, bytes);
+    data->count = (uint32_t)(mark - 1);
+    data->known = fractions_check(data, err) == STATUS_OK;
+    return data->known ? STATUS_OK : aggregate_corrupt(err);
+}
+
+static enum status percentile_load(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length,
+                                   struct slab *heap, struct error *err)
+{
+    struct percentile_data *data = (struct percentile_data *)(uintptr_t)accumulator->data;
+    struct byte_reader reader = byte_reader_open(bytes, length);
+    TRY(fractions_load(data, &reader, err));
+    TRY(multiset_load(state, &data->order, &reader, heap, err));
+    bool whole = byte_reader_ended(&reader) && (data->known || ((const struct multiset *)state)->block_count == 0);
+    return whole ? STATUS_OK : aggregate_corrupt(err);
+}
+
 static enum status percentile_check_types(const struct aggregate_binding *binding, bool *array, struct error *err)
 {
     const struct type *fraction = binding->args[1]->type;
@@ -266,6 +325,8 @@ static enum status percentile_bind(struct aggregate_binding *binding, struct err
         .value = percentile_value,
         .merge = percentile_merge,
         .clear = values_clear,
+        .save = percentile_save,
+        .load = percentile_load,
         .data = data,
     };
     if (data->array) {

@@ -7,15 +7,14 @@
 #include "functions/multiset.h"
 
 struct extreme_small {
-    uint64_t value;
-    bool present;
+    uint64_t value, present; /* without padding: the state is saved as it is */
 };
 struct extreme_any {
     struct stored value;
     uint64_t present;
 };
 struct extreme_data {
-    struct multiset_order order;
+    struct multiset_order order; /* first: multiset_state_save */
     bool maximum;
 };
 
@@ -66,7 +65,7 @@ static enum status small_value(const struct result_call *call, struct error *err
     for (uint32_t k = 0; k < call->count; k++, to += width) {
         const struct extreme_small *state = (const struct extreme_small *)(const void *)result_state(call, k);
         value_copy_normal(physical, &state->value, to);
-        if (!state->present) {
+        if (state->present == 0) {
             vector_set_null(call->result, k);
         }
     }
@@ -80,11 +79,11 @@ static enum status small_merge(const struct accumulator *accumulator, void *into
     const struct extreme_data *data = accumulator->data;
     struct extreme_small *to = into;
     const struct extreme_small *other = from;
-    if (!other->present) {
+    if (other->present == 0) {
         return STATUS_OK;
     }
-    int order = to->present ? value_compare_fixed(data->order.kind.physical, &other->value, &to->value) : 0;
-    if (!to->present || (data->maximum ? order > 0 : order < 0)) {
+    int order = to->present != 0 ? value_compare_fixed(data->order.kind.physical, &other->value, &to->value) : 0;
+    if (to->present == 0 || (data->maximum ? order > 0 : order < 0)) {
         *to = *other;
     }
     return STATUS_OK;
@@ -165,6 +164,29 @@ static void any_clear(const struct accumulator *accumulator, void *state, struct
     stored_free(&data->order.kind, heap, &((struct extreme_any *)state)->value);
 }
 
+static void any_save(const struct accumulator *accumulator, const void *state, struct text_builder *out)
+{
+    const struct extreme_data *data = accumulator->data;
+    const struct extreme_any *any = state;
+    byte_append_number(out, any->present);
+    if (any->present != 0) {
+        stored_save(&data->order.kind, &any->value, out);
+    }
+}
+
+static enum status any_load(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length, struct slab *heap,
+                            struct error *err)
+{
+    const struct extreme_data *data = accumulator->data;
+    struct byte_reader reader = byte_reader_open(bytes, length);
+    uint64_t present = byte_reader_number(&reader);
+    struct stored value = {0};
+    if (present > 1 || (present == 1 && !stored_load(&data->order.kind, &reader, &value)) || !byte_reader_ended(&reader)) {
+        return aggregate_corrupt(err);
+    }
+    return present == 0 ? STATUS_OK : any_take(data, state, &value, heap, err);
+}
+
 static enum status set_update(const struct accumulate_call *call, struct error *err)
 {
     const struct extreme_data *data = call->accumulator->data;
@@ -228,6 +250,8 @@ static enum status extreme_bind(struct aggregate_binding *binding, bool maximum,
         accumulator->value = set_value;
         accumulator->merge = set_merge;
         accumulator->clear = set_clear;
+        accumulator->save = multiset_state_save;
+        accumulator->load = multiset_state_load;
     } else if (small_updates[data->order.kind.physical] != NULL) {
         accumulator->state_bytes = sizeof(struct extreme_small);
         accumulator->update = small_updates[data->order.kind.physical];
@@ -239,6 +263,8 @@ static enum status extreme_bind(struct aggregate_binding *binding, bool maximum,
         accumulator->value = any_value;
         accumulator->merge = any_merge;
         accumulator->clear = any_clear;
+        accumulator->save = any_save;
+        accumulator->load = any_load;
     }
     return STATUS_OK;
 }

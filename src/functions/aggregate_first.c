@@ -11,7 +11,7 @@ struct first_state {
     uint64_t present;
 };
 struct first_data {
-    struct sequence_order order;
+    struct sequence_order order; /* first: sequence_state_save */
     bool last;
 };
 
@@ -75,6 +75,31 @@ static void first_clear(const struct accumulator *accumulator, void *state, stru
     stored_free(&data->order.items.kind, heap, &((struct first_state *)state)->value);
 }
 
+static void first_save(const struct accumulator *accumulator, const void *state, struct text_builder *out)
+{
+    const struct first_data *data = accumulator->data;
+    const struct first_state *first = state;
+    byte_append_number(out, first->present);
+    if (first->present != 0) {
+        byte_append_signed(out, first->ordinal);
+        stored_save(&data->order.items.kind, &first->value, out);
+    }
+}
+
+static enum status first_load(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length, struct slab *heap,
+                              struct error *err)
+{
+    const struct first_data *data = accumulator->data;
+    struct byte_reader reader = byte_reader_open(bytes, length);
+    uint64_t present = byte_reader_number(&reader);
+    int64_t ordinal = present == 1 ? byte_reader_signed(&reader) : 0;
+    struct stored value = {0};
+    if (present > 1 || (present == 1 && !stored_load(&data->order.items.kind, &reader, &value)) || !byte_reader_ended(&reader)) {
+        return aggregate_corrupt(err);
+    }
+    return present == 0 ? STATUS_OK : first_take(data, state, &value, ordinal, heap, err);
+}
+
 static enum status changing_update(const struct accumulate_call *call, struct error *err)
 {
     return sequence_update(call, &((const struct first_data *)call->accumulator->data)->order, true, err);
@@ -123,6 +148,8 @@ static enum status first_or_last_bind(struct aggregate_binding *binding, bool la
         .value = changing ? changing_value : first_value,
         .merge = changing ? changing_merge : first_merge,
         .clear = changing ? changing_clear : first_clear,
+        .save = changing ? sequence_state_save : first_save,
+        .load = changing ? sequence_state_load : first_load,
         .data = data,
     };
     return binding->accumulator.result == NULL ? aggregate_no_room(err) : STATUS_OK;
@@ -174,6 +201,8 @@ static enum status single_bind(struct aggregate_binding *binding, struct error *
         .value = single_value,
         .merge = changing_merge,
         .clear = changing_clear,
+        .save = sequence_state_save,
+        .load = sequence_state_load,
         .data = data,
     };
     return binding->accumulator.result == NULL ? aggregate_no_room(err) : STATUS_OK;

@@ -75,7 +75,7 @@ static enum status array_bind(struct aggregate_binding *binding, struct error *e
 
 /* JSON_OBJECTAGG: a sequence of rows (key, value). */
 struct object_data {
-    struct sequence_order order;
+    struct sequence_order order; /* first: sequence_state_save */
     bool skip_nulls;
 };
 struct member {
@@ -196,6 +196,22 @@ static void object_clear(const struct accumulator *accumulator, void *state, str
     sequence_clear(state, &data->order, heap);
 }
 
+static enum status object_load(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length, struct slab *heap,
+                               struct error *err)
+{
+    const struct sequence *sequence = state;
+    struct multiset_cursor cursor = {0};
+    const struct multiset_entry *entry;
+    TRY(sequence_state_load(accumulator, state, bytes, length, heap, err));
+    while ((entry = multiset_next(&sequence->items, &cursor)) != NULL) {
+        const char *pair = string_view_bytes(&entry->value.view);
+        if (pair[0] == 0 || pair[1] == 0) {
+            return aggregate_corrupt(err); /* read_member takes the row and its key for values that are not NULL */
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status object_bind(struct aggregate_binding *binding, struct error *err)
 {
     static const char *const names[] = {"key", "value"};
@@ -218,6 +234,8 @@ static enum status object_bind(struct aggregate_binding *binding, struct error *
         .value = object_value,
         .merge = object_merge,
         .clear = object_clear,
+        .save = sequence_state_save,
+        .load = object_load,
         .data = data,
     };
     return STATUS_OK;

@@ -71,6 +71,52 @@ static void sequence_list_clear(const struct accumulator *accumulator, void *sta
     sequence_clear(state, &data->order, heap);
 }
 
+static void appended_save(const struct accumulator *accumulator, const void *state, struct text_builder *out)
+{
+    (void)accumulator;
+    const struct list_appended *list = state;
+    byte_append_number(out, (uint64_t)list->count);
+    text_append(out, (const char *)list->bytes, list->length);
+}
+
+static enum status appended_load(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length, struct slab *heap,
+                                 struct error *err)
+{
+    const struct list_data *data = accumulator->data;
+    struct list_appended *list = state;
+    struct byte_reader reader = byte_reader_open(bytes, length);
+    uint64_t count = byte_reader_number(&reader);
+    const uint8_t *values = reader.next, *next = values;
+    for (uint64_t i = 0; i < count && next != NULL; i++) {
+        bool skipped = data->skip_nulls && next != reader.end && *next == 0;
+        next = skipped ? NULL : value_check(data->order.items.kind.type, next, reader.end);
+    }
+    if (reader.failed || next != reader.end) {
+        return aggregate_corrupt(err);
+    }
+    if (count > 0) {
+        TRY(appended_add(list, (const char *)values, (size_t)(next - values), 1, heap, err));
+    }
+    list->count = (int64_t)count;
+    return STATUS_OK;
+}
+
+static enum status sequence_list_load(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length,
+                                      struct slab *heap, struct error *err)
+{
+    const struct list_data *data = accumulator->data;
+    const struct sequence *sequence = state;
+    struct multiset_cursor cursor = {0};
+    const struct multiset_entry *entry;
+    TRY(sequence_state_load(accumulator, state, bytes, length, heap, err));
+    while (data->skip_nulls && (entry = multiset_next(&sequence->items, &cursor)) != NULL) {
+        if (*string_view_bytes(&entry->value.view) == 0) {
+            return aggregate_corrupt(err); /* readers of the list take every value for one that is not NULL */
+        }
+    }
+    return STATUS_OK;
+}
+
 enum status list_bind(struct aggregate_binding *binding, struct list_data *data, bool skip_nulls, struct error *err)
 {
     (void)err;
@@ -87,6 +133,8 @@ enum status list_bind(struct aggregate_binding *binding, struct list_data *data,
         .update = appends ? appended_update : sequence_list_update,
         .merge = appends ? NULL : sequence_list_merge,
         .clear = appends ? appended_clear : sequence_list_clear,
+        .save = appends ? appended_save : sequence_state_save,
+        .load = appends ? appended_load : sequence_list_load,
         .data = data,
     };
     return STATUS_OK;

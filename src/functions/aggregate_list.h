@@ -14,10 +14,10 @@ struct list_appended {
     int64_t count;
 };
 struct list_data {
-    struct sequence_order order; /* of encoded values */
+    struct sequence_order order; /* of encoded values; first: sequence_state_save */
     bool appends, skip_nulls;
 };
-/* Sets state_bytes, update, merge, clear and data (which must begin with a list_data); value and result are the caller's. */
+/* Sets state_bytes, update, merge, clear, save, load and data (which must begin with a list_data); value and result are the caller's. */
 enum status list_bind(struct aggregate_binding *binding, struct list_data *data, bool skip_nulls, struct error *err);
 struct list_walk {
     const struct list_data *data;

@@ -158,8 +158,8 @@ static int128_t integer_variance(const struct variance_data *data, const struct 
     int64_t divisor = data->sample ? state->count - 1 : state->count;
     int128_t sum, squares, scaled;
     if (int256_to_int128(&state->sum, &sum) && sum >= INT64_MIN && sum <= INT64_MAX && int256_to_int128(&state->squares, &squares) &&
-        !__builtin_mul_overflow(squares, (int128_t)state->count, &scaled)) {
-        return (scaled - sum * sum) / ((int128_t)state->count * divisor);
+        !__builtin_mul_overflow(squares, (int128_t)state->count, &scaled) && !__builtin_sub_overflow(scaled, sum * sum, &scaled)) {
+        return scaled / ((int128_t)state->count * divisor);
     }
     double total = int256_to_double(&state->sum);
     return (int128_t)((int256_to_double(&state->squares) - total * total / (double)state->count) / (double)divisor);
@@ -173,13 +173,14 @@ static bool decimal_variance(const struct variance_data *data, const struct exac
     int128_t sum, squares, scaled;
     struct int256 numerator = {{0}};
     if (int256_to_int128(&state->sum, &sum) && sum >= INT64_MIN && sum <= INT64_MAX && int256_to_int128(&state->squares, &squares) &&
-        !__builtin_mul_overflow(squares, (int128_t)state->count, &scaled) && !__builtin_mul_overflow(state->count, divisor, &denominator)) {
-        int256_add(&numerator, scaled - sum * sum);
+        !__builtin_mul_overflow(squares, (int128_t)state->count, &scaled) && !__builtin_sub_overflow(scaled, sum * sum, &scaled) &&
+        !__builtin_mul_overflow(state->count, divisor, &denominator)) {
+        int256_add(&numerator, scaled);
         if (!data->root) {
             return int256_divide(&numerator, 2 * data->arg->scale, denominator, scale, value) &&
                    decimal_fits(*value, DECIMAL_PRECISION_MAX);
         }
-        long double variance = (long double)(scaled - sum * sum) / (long double)denominator;
+        long double variance = (long double)scaled / (long double)denominator;
         long double root = sqrtl(variance) * powl(10.0L, (long double)(scale - data->arg->scale));
         *value = (int128_t)(root + 0.5L);
         return true;

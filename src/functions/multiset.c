@@ -244,3 +244,98 @@ void multiset_clear(struct multiset *set, const struct multiset_order *order, st
     slab_free(heap, set->blocks, set->block_capacity * sizeof(struct multiset_block *));
     *set = (struct multiset){0};
 }
+
+/* ---- as bytes ---- */
+
+void multiset_save(const struct multiset *set, const struct multiset_order *order, struct text_builder *out)
+{
+    uint64_t entries = 0, before = 0;
+    for (uint32_t at = 0; at < set->block_count; at++) {
+        entries += set->blocks[at]->count;
+    }
+    byte_append_number(out, entries);
+    struct multiset_cursor cursor = {0};
+    const struct multiset_entry *entry;
+    while ((entry = multiset_next(set, &cursor)) != NULL) {
+        stored_save(&order->kind, &entry->value, out);
+        if (order->by_ordinal) { /* the distance from the one before: ordinals are large, their distances small */
+            byte_append_signed(out, (int64_t)((uint64_t)entry->ordinal - before));
+            before = (uint64_t)entry->ordinal;
+        }
+        byte_append_signed(out, entry->count);
+    }
+}
+
+/* Room for one more entry at the end: what is loaded comes in order and fills its blocks. */
+static struct multiset_block *block_at_end(struct multiset *set, struct slab *heap)
+{
+    struct multiset_block *last = set->block_count == 0 ? NULL : set->blocks[set->block_count - 1];
+    if (last != NULL && last->count < last->capacity) {
+        return last;
+    }
+    if (last != NULL && last->capacity < BLOCK_ENTRIES) {
+        return block_make_room(set, set->block_count - 1, heap) ? set->blocks[set->block_count - 1] : NULL;
+    }
+    uint32_t capacity = last == NULL ? FIRST_ENTRIES : BLOCK_ENTRIES;
+    struct multiset_block *block = block_make(heap, capacity);
+    if (block != NULL && !directory_insert(set, set->block_count, block, heap)) {
+        slab_free(heap, block, block_bytes(capacity));
+        return NULL;
+    }
+    return block;
+}
+
+static enum status append_entry(struct multiset *set, const struct multiset_order *order, struct multiset_entry *entry, struct slab *heap,
+                                struct error *err)
+{
+    TRY(stored_own(&order->kind, heap, &entry->value, err));
+    struct multiset_block *block = block_at_end(set, heap);
+    if (block == NULL) {
+        stored_free(&order->kind, heap, &entry->value);
+        return aggregate_no_room(err);
+    }
+    block->entries[block->count++] = *entry;
+    set->total += entry->count;
+    return STATUS_OK;
+}
+
+enum status multiset_load(struct multiset *set, const struct multiset_order *order, struct byte_reader *reader, struct slab *heap,
+                          struct error *err)
+{
+    static const int64_t count_limit = INT64_MAX / 4; /* so that what comes later does not overflow */
+    uint64_t before = 0;
+    for (uint64_t left = byte_reader_number(reader); left > 0; left--) {
+        struct multiset_entry entry = {0};
+        bool found = stored_load(&order->kind, reader, &entry.value);
+        before += order->by_ordinal ? (uint64_t)byte_reader_signed(reader) : 0;
+        entry.ordinal = (int64_t)before;
+        entry.count = byte_reader_signed(reader);
+        if (!found || reader->failed || entry.count == 0 || entry.count > count_limit || entry.count < -count_limit) {
+            return aggregate_corrupt(err);
+        }
+        if (set->block_count > 0) {
+            const struct multiset_block *last = set->blocks[set->block_count - 1];
+            if (compare(order, &last->entries[last->count - 1], &entry.value, entry.ordinal) >= 0) {
+                return aggregate_corrupt(err);
+            }
+        }
+        TRY(append_entry(set, order, &entry, heap, err));
+        if (set->total > count_limit || set->total < -count_limit) {
+            return aggregate_corrupt(err);
+        }
+    }
+    return reader->failed ? aggregate_corrupt(err) : STATUS_OK;
+}
+
+void multiset_state_save(const struct accumulator *accumulator, const void *state, struct text_builder *out)
+{
+    multiset_save(state, accumulator->data, out);
+}
+
+enum status multiset_state_load(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length, struct slab *heap,
+                                struct error *err)
+{
+    struct byte_reader reader = byte_reader_open(bytes, length);
+    TRY(multiset_load(state, accumulator->data, &reader, heap, err));
+    return byte_reader_ended(&reader) ? STATUS_OK : aggregate_corrupt(err);
+}

@@ -45,6 +45,15 @@ const struct multiset_entry *multiset_last(const struct multiset *set);
 const struct multiset_entry *multiset_next(const struct multiset *set, struct multiset_cursor *cursor);
 enum status multiset_merge(struct multiset *into, const struct multiset *from, const struct multiset_order *order, int64_t weight,
                            struct slab *heap, struct error *err);
+/* As bytes: the number of entries, then each one's value, its ordinal where the order goes by it (else all are 0), its count.
+ * load: into an empty multiset. */
+void multiset_save(const struct multiset *set, const struct multiset_order *order, struct text_builder *out);
+enum status multiset_load(struct multiset *set, const struct multiset_order *order, struct byte_reader *reader, struct slab *heap,
+                          struct error *err);
+/* save and load of an accumulator whose state is a multiset and whose data begins with its order. */
+void multiset_state_save(const struct accumulator *accumulator, const void *state, struct text_builder *out);
+enum status multiset_state_load(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length, struct slab *heap,
+                                struct error *err);
 void multiset_clear(struct multiset *set, const struct multiset_order *order, struct slab *heap);
 
 #endif

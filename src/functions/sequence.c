@@ -66,3 +66,33 @@ enum status sequence_update(const struct accumulate_call *call, const struct seq
     text_builder_close(&scratch);
     return status;
 }
+
+void sequence_save(const struct sequence *sequence, const struct sequence_order *order, struct text_builder *out)
+{
+    multiset_save(&sequence->items, &order->items, out);
+}
+
+enum status sequence_load(struct sequence *sequence, const struct sequence_order *order, struct byte_reader *reader, struct slab *heap,
+                          struct error *err)
+{
+    TRY(multiset_load(&sequence->items, &order->items, reader, heap, err));
+    struct multiset_cursor cursor = {0};
+    const struct multiset_entry *entry;
+    while (order->indexed && (entry = multiset_next(&sequence->items, &cursor)) != NULL) {
+        TRY(multiset_add(&sequence->by_value, &order->by_value, &entry->value, entry->ordinal, entry->count, heap, err));
+    }
+    return STATUS_OK;
+}
+
+void sequence_state_save(const struct accumulator *accumulator, const void *state, struct text_builder *out)
+{
+    sequence_save(state, accumulator->data, out);
+}
+
+enum status sequence_state_load(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length, struct slab *heap,
+                                struct error *err)
+{
+    struct byte_reader reader = byte_reader_open(bytes, length);
+    TRY(sequence_load(state, accumulator->data, &reader, heap, err));
+    return byte_reader_ended(&reader) ? STATUS_OK : aggregate_corrupt(err);
+}

@@ -22,6 +22,14 @@ enum status sequence_add(struct sequence *sequence, const struct sequence_order 
 enum status sequence_merge(struct sequence *into, const struct sequence *from, const struct sequence_order *order, int64_t weight,
                            struct slab *heap, struct error *err);
 void sequence_clear(struct sequence *sequence, const struct sequence_order *order, struct slab *heap);
+/* As bytes: the items, from which load makes by_value again. */
+void sequence_save(const struct sequence *sequence, const struct sequence_order *order, struct text_builder *out);
+enum status sequence_load(struct sequence *sequence, const struct sequence_order *order, struct byte_reader *reader, struct slab *heap,
+                          struct error *err);
+/* save and load of an accumulator whose state is a sequence and whose data begins with its order. */
+void sequence_state_save(const struct accumulator *accumulator, const void *state, struct text_builder *out);
+enum status sequence_state_load(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length, struct slab *heap,
+                                struct error *err);
 /* update of an accumulator whose state is a sequence and whose data begins with its order; skips NULLs when told. */
 enum status sequence_update(const struct accumulate_call *call, const struct sequence_order *order, bool skip_nulls, struct error *err);
 

@@ -11,6 +11,11 @@ enum status aggregate_no_room(struct error *err)
     return error_set(err, ERROR_BUDGET_SPENT, "no room for the state of an aggregate");
 }
 
+enum status aggregate_corrupt(struct error *err)
+{
+    return error_set(err, ERROR_STATE_CORRUPT, "the saved state of an aggregate is damaged");
+}
+
 enum status aggregate_refuse(const struct aggregate_binding *binding, uint32_t arg, const char *wanted, struct error *err)
 {
     const char *type = type_to_text(binding->arena, binding->args[arg]->type);
@@ -75,6 +80,33 @@ void stored_free(const struct value_kind *kind, struct slab *heap, struct stored
         slab_free(heap, (void *)(uintptr_t)value->view.bytes, value->view.length);
     }
     *value = (struct stored){0};
+}
+
+void stored_save(const struct value_kind *kind, const struct stored *value, struct text_builder *out)
+{
+    if (is_view(kind)) {
+        byte_append_number(out, value->view.length);
+        text_append(out, string_view_bytes(&value->view), value->view.length);
+    } else {
+        text_append(out, (const char *)value->words, kind->width);
+    }
+}
+
+bool stored_load(const struct value_kind *kind, struct byte_reader *reader, struct stored *value)
+{
+    *value = (struct stored){0};
+    uint64_t length = is_view(kind) ? byte_reader_number(reader) : kind->width;
+    const uint8_t *bytes = byte_reader_take(reader, length);
+    if (bytes == NULL || (is_view(kind) && length > (kind->text ? (uint64_t)STRING_LENGTH_MAX : UINT32_MAX)) ||
+        (kind->encoded && value_check(kind->type, bytes, bytes + length) != bytes + length)) {
+        return false;
+    }
+    if (is_view(kind)) {
+        value->view = string_view_make((const char *)bytes, length);
+    } else {
+        value_copy_normal(kind->physical, bytes, value->words);
+    }
+    return true;
 }
 
 int stored_compare(const struct value_kind *kind, const struct stored *left, const struct stored *right)

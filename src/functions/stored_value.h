@@ -9,6 +9,7 @@
 #ifndef SPATE_FUNCTIONS_STORED_VALUE_H
 #define SPATE_FUNCTIONS_STORED_VALUE_H
 
+#include "base/byte_reader.h"
 #include "functions/aggregate.h"
 
 struct stored {
@@ -30,6 +31,9 @@ struct value_kind value_kind_encoded(const struct type *type); /* holds NULL as 
 struct stored stored_borrow(const struct value_kind *kind, const struct vector *vector, uint32_t row, struct text_builder *scratch);
 enum status stored_own(const struct value_kind *kind, struct slab *heap, struct stored *value, struct error *err);
 void stored_free(const struct value_kind *kind, struct slab *heap, struct stored *value);
+/* As bytes: fixed width as it is, else length and bytes. load: borrowed from the reader's bytes; false: no value of the kind is there. */
+void stored_save(const struct value_kind *kind, const struct stored *value, struct text_builder *out);
+bool stored_load(const struct value_kind *kind, struct byte_reader *reader, struct stored *value);
 int stored_compare(const struct value_kind *kind, const struct stored *left, const struct stored *right);
 double stored_to_double(const struct value_kind *kind, const struct stored *value); /* numeric, fixed width */
 /* Writes values[k] (NULL: NULL) as row k of the call's result. */
@@ -54,6 +58,7 @@ static inline int64_t accumulate_ordinal(const struct accumulate_call *call, uin
     return call->batch != NULL && call->batch->ordered ? batch_ordinal(call->batch, row) : 0;
 }
 enum status aggregate_no_room(struct error *err);
+enum status aggregate_corrupt(struct error *err); /* the bytes of a saved state are not well-formed */
 /* Refuses an argument, naming the function and the argument's type. */
 enum status aggregate_refuse(const struct aggregate_binding *binding, uint32_t arg, const char *wanted, struct error *err);
 const struct type *aggregate_nullable(const struct aggregate_binding *binding, const struct type *type);

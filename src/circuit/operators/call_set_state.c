@@ -10,13 +10,9 @@ void call_set_save(const struct call_set *set, const void *record, struct text_b
         const struct accumulator *accumulator = &set->calls[i].accumulator;
         const uint8_t *state = (const uint8_t *)record + set->calls[i].offset;
         size_t at = out->length;
-        uint32_t length = accumulator->state_bytes;
+        uint32_t length = 0;
         text_append(out, (const char *)&length, sizeof length);
-        if (accumulator->save == NULL) {
-            text_append(out, (const char *)state, length);
-            continue;
-        }
-        accumulator->save(accumulator, state, out);
+        accumulator_save(accumulator, state, out);
         length = (uint32_t)(out->length - at - sizeof length);
         if (!out->failed) {
             memcpy(out->bytes + at, &length, sizeof length);
@@ -34,7 +30,6 @@ enum status call_set_load(struct call_set *set, struct call_states *states, void
     const uint8_t *cursor = (const uint8_t *)bytes.bytes, *end = cursor + bytes.length;
     for (uint32_t i = 0; i < set->call_count; i++) {
         const struct bound_call *call = &set->calls[i];
-        const struct accumulator *accumulator = &call->accumulator;
         uint8_t *state = (uint8_t *)record + call->offset;
         uint32_t length = 0;
         if (end - cursor < (ptrdiff_t)sizeof length) {
@@ -42,14 +37,10 @@ enum status call_set_load(struct call_set *set, struct call_states *states, void
         }
         memcpy(&length, cursor, sizeof length);
         cursor += sizeof length;
-        if ((size_t)(end - cursor) < length || (accumulator->load == NULL && length != accumulator->state_bytes)) {
+        if ((size_t)(end - cursor) < length) {
             return load_corrupt(call, err);
         }
-        if (accumulator->load == NULL) {
-            memcpy(state, cursor, length);
-        } else {
-            TRY(accumulator->load(accumulator, state, cursor, length, &states->heap, err));
-        }
+        TRY(accumulator_load(&call->accumulator, state, cursor, length, &states->heap, err));
         cursor += length;
     }
     return STATUS_OK;
