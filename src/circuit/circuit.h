@@ -13,6 +13,8 @@
 #include "circuit/node.h"
 #include "state/snapshot.h"
 
+struct held_meeting; /* circuit/held_errors.h */
+
 struct pipeline_settings {
     int64_t tick_rows;             /* pipeline.tick.rows: 0 adaptive, -1 all there is */
     uint32_t chunk_rows;           /* pipeline.chunk.rows */
@@ -28,12 +30,14 @@ struct circuit {
     const struct clock *clock;
     struct pipeline_settings settings;
     uint32_t worker, worker_count;
-    bool incremental;             /* checkpoints after the first hold changes only: nodes keep lists of what they touch */
-    const atomic_bool *cancelled; /* set by any thread: pull comes back soon */
-    struct wakeup *wakeup;        /* signalled when a source has rows; the job waits on it */
-    uint64_t tick_number;         /* of the tick that runs */
-    uint64_t tick_budget_rows;    /* adaptive: rows a source may take in this tick */
-    struct node **nodes;          /* in topological order: the order of circuit_add */
+    struct held_meeting *held_meeting; /* set before nodes are made; shared by the circuits of a job, NULL when there is but one */
+    uint32_t held_count;               /* held_errors made */
+    bool incremental;                  /* checkpoints after the first hold changes only: nodes keep lists of what they touch */
+    const atomic_bool *cancelled;      /* set by any thread: pull comes back soon */
+    struct wakeup *wakeup;             /* signalled when a source has rows; the job waits on it */
+    uint64_t tick_number;              /* of the tick that runs */
+    uint64_t tick_budget_rows;         /* adaptive: rows a source may take in this tick */
+    struct node **nodes;               /* in topological order: the order of circuit_add */
     uint32_t node_count, node_capacity;
 };
 

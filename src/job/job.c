@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "circuit/held_errors.h"
+
 enum { TICK_ROWS_MIN = CHUNK_ROWS, TICK_ROWS_MAX = 64 * CHUNK_ROWS };
 
 static int64_t job_now_us(const struct job *job)
@@ -76,12 +78,16 @@ static enum status job_start_threads(struct job *job, struct error *err)
 
 static enum status job_build(struct job *job, struct budget *budget, const struct evaluation *evaluation, struct error *err)
 {
+    if (job->worker_count > 1) {
+        TRY(held_meeting_create(job->worker_count, &job->held_meeting, err));
+    }
     for (uint32_t i = 0; i < job->worker_count; i++) {
         struct worker *worker = &job->workers[i];
         worker->job = job;
         TRY(circuit_create(budget, evaluation, job->clock, &job->settings.pipeline, &job->wakeup, i, job->worker_count, &worker->circuit,
                            err));
         worker->circuit->cancelled = &job->cancelled;
+        worker->circuit->held_meeting = job->held_meeting;
         worker->circuit->evaluation.now_us = job_now_us(job);
         TRY(plan_build(job->plan, worker->circuit, err));
         TRY(circuit_name_nodes(worker->circuit, err));
@@ -247,6 +253,7 @@ void job_destroy(struct job *job)
     for (uint32_t i = 0; i < job->worker_count; i++) {
         circuit_destroy(job->workers[i].circuit);
     }
+    held_meeting_destroy(job->held_meeting);
     wakeup_destroy(&job->go);
     wakeup_destroy(&job->done);
     tick_barrier_destroy(&job->barrier);

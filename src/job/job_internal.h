@@ -26,6 +26,7 @@ struct job {
     struct wakeup wakeup; /* sources, cancellation */
     struct worker *workers;
     uint32_t worker_count;
+    struct held_meeting *held_meeting; /* with several workers */
     struct tick tick;
     struct tick_votes agreed;
     int64_t clock_offset_us; /* job clock = monotonic + offset */

@@ -186,7 +186,7 @@ enum status calc_node_create(struct circuit *circuit, const struct calc_spec *sp
         TRY(program_create(arena, &circuit->evaluation, spec->expressions, spec->expression_count, &self->projection, err));
     }
     if (spec->input.changes) {
-        TRY(held_errors_create(arena, circuit->budget, &self->held, err));
+        TRY(held_errors_create(circuit, &self->held, err));
     }
     *node = &self->node;
     return STATUS_OK;

@@ -431,7 +431,7 @@ enum status group_aggregate_create(struct circuit *circuit, const struct group_a
     call_states_open(self->calls, circuit->budget, &self->states);
     self->record_bytes = (uint32_t)sizeof(struct group_record) + call_set_bytes(self->calls);
     TRY(key_table_create(circuit->budget, types, spec->key_count, &self->record_bytes, 1, &self->table, err));
-    enum status status = held_errors_create(circuit->arena, circuit->budget, &self->held, err);
+    enum status status = held_errors_create(circuit, &self->held, err);
     if (status == STATUS_OK) {
         status = circuit_add(circuit, &self->node, &group_aggregate_type, "GroupAggregate", &input, 1, err);
     }

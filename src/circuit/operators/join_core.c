@@ -143,7 +143,7 @@ enum status join_open(struct join *self, struct circuit *circuit, const struct j
     }
     TRY(join_open_condition(self, err));
     TRY(join_open_state(self, expires, err));
-    return self->changes ? held_errors_create(circuit->arena, circuit->budget, &self->held, err) : STATUS_OK;
+    return self->changes ? held_errors_create(circuit, &self->held, err) : STATUS_OK;
 }
 
 void join_close(struct join *self)

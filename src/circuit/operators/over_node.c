@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "circuit/held_errors.h"
 #include "circuit/operators/over_changes.h"
 #include "circuit/operators/over_run.h"
@@ -360,7 +361,7 @@ static enum status over_replace_shown(struct over_node *self, struct over_partit
 
 static enum status over_hold(struct over_node *self, struct over_partition *partition, struct error *err)
 {
-    uint64_t key = ((uint64_t)partition->slot + 1) * 0x9E3779B97F4A7C15u;
+    uint64_t key = self->table == NULL ? HASH_NULL : key_table_hash(self->table, partition->slot);
     if (partition->held) {
         TRY(held_errors_add_key(self->held, key, -1, &self->run.first_failure, err));
     }
@@ -502,7 +503,7 @@ static enum status over_open_results(struct over_node *self, struct error *err)
     TRY(schema_types(node_arena(&self->node), spec->output, &types, err));
     TRY(row_store_create(node_budget(&self->node), types, spec->output->count, &self->results, err));
     TRY(row_output_create(&self->node, self->results, spec->output, false, &self->output, err));
-    return held_errors_create(node_arena(&self->node), node_budget(&self->node), &self->held, err);
+    return held_errors_create(self->node.circuit, &self->held, err);
 }
 
 enum status over_node_create(struct circuit *circuit, const struct over_spec *spec, struct node *input, struct node **node,

@@ -204,7 +204,7 @@ enum status unnest_node_create(struct circuit *circuit, const struct unnest_spec
     self->limit = node_chunk_rows(&self->node);
     TRY(program_create(arena, &circuit->evaluation, &spec->collection, 1, &self->program, err));
     if (spec->input.changes) {
-        TRY(held_errors_create(arena, circuit->budget, &self->held, err));
+        TRY(held_errors_create(circuit, &self->held, err));
     }
     *node = &self->node;
     return STATUS_OK;
