@@ -5,6 +5,8 @@
  * Shape       One queue per dead-letter table of a job, whatever the number of sources. The table's columns are found by name:
  *             payload BYTES, source STRING, position STRING, code STRING, message STRING; those present are filled.
  * Limits      While a job serves the queue, dead_letter_wait holds a reader's thread when much is queued. Who ends ticks must not wait.
+ * Restart     A letter is queued when its record is read, which is ahead of the tick that takes the rows around it: a job that goes on from
+ *             a position writes those again that were read behind it (at least once).
  * Lifetime    A job calls serve before its readers start and stop before it joins them; the queue outlives both.
  * Threads     Filled by many threads, drained by one.
  */
