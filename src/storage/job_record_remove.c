@@ -1,4 +1,4 @@
-/* Name first, so that nobody finds the job any more; then the record; then the rest, which a sweep would find too. */
+/* Name first, so that nobody finds the job any more; the record last: a record without a name is what a sweep finishes. */
 #include "storage/job_records.h"
 
 #include <string.h>
@@ -36,21 +36,19 @@ static enum status name_remove(struct storage *storage, const char *id, struct e
     return store_remove(storage_objects(storage, STORE_JOBS), key, NULL, &result, err);
 }
 
-/* A place that serves several kinds is emptied once; its savepoints are the last to go, if they are to. */
-static enum status rest_remove(struct storage *storage, const char *id, bool with_savepoints, struct error *err)
+/* A place that serves several kinds is emptied once. */
+static enum status rest_remove(struct storage *storage, const char *id, const char *record_key, struct error *err)
 {
-    char prefix[OBJECT_KEY_MAX + 1], savepoints[OBJECT_KEY_MAX + 1];
+    char prefix[OBJECT_KEY_MAX + 1];
     uint64_t removed = 0;
     TRY(store_key(prefix, err, "jobs", id, "", NULL));
-    TRY(store_key(savepoints, err, "jobs", id, "savepoints", "", NULL));
     for (uint32_t kind = 0; kind < STORE_KIND_COUNT; kind++) {
         bool seen = false;
         for (uint32_t before = 0; before < kind && !seen; before++) {
             seen = storage_objects(storage, (enum store_kind)before) == storage_objects(storage, (enum store_kind)kind);
         }
         if (!seen) {
-            TRY(store_remove_below(storage_objects(storage, (enum store_kind)kind), prefix, with_savepoints ? NULL : savepoints, &removed,
-                                   err));
+            TRY(store_remove_below(storage_objects(storage, (enum store_kind)kind), prefix, record_key, &removed, err));
         }
     }
     return STATUS_OK;
@@ -68,6 +66,6 @@ enum status job_record_remove(struct storage *storage, const char *id, bool with
     }
     TRY(name_remove(storage, id, err));
     TRY(store_key(key, err, "jobs", id, "job.json", NULL));
-    TRY(store_remove(storage_objects(storage, STORE_JOBS), key, NULL, result, err));
-    return rest_remove(storage, id, with_savepoints, err);
+    TRY(rest_remove(storage, id, key, err));
+    return store_remove(storage_objects(storage, STORE_JOBS), key, NULL, result, err);
 }

@@ -42,6 +42,28 @@ static const char *option_get(const struct storage_settings *settings, const cha
     return value;
 }
 
+/* Everything that begins with "storage." is in the table, or is a driver's option of one kind. */
+static enum status limits_read(struct storage_core *core, const struct storage_settings *settings, struct error *err)
+{
+    size_t count;
+    const struct option_def *defs = storage_option_list(&count), *def;
+    TRY(option_defaults(defs, count, &core->limits, core->arena, err));
+    for (size_t i = 0; i < settings->option_count; i++) {
+        const char *name = settings->options[i].name, *kind = name + strlen("storage.");
+        enum store_kind found;
+        if (strncmp(name, "storage.", 8) != 0) {
+            continue;
+        }
+        size_t length = strcspn(kind, ".");
+        if (store_kind_find(kind, length, &found) && kind[length] == '.' && strchr(kind + length + 1, '.') != NULL) {
+            continue;
+        }
+        TRY(option_find(defs, count, "the storage", name, &def, err));
+        TRY(option_apply(def, settings->options[i].value, &core->limits, core->arena, err));
+    }
+    return STATUS_OK;
+}
+
 static enum status root_find(const struct storage_settings *settings, struct arena *arena, const char **root, struct error *err)
 {
     const char *home = getenv("HOME"), *state = getenv("XDG_STATE_HOME");
@@ -181,7 +203,10 @@ enum status storage_open(const struct storage_settings *settings, struct storage
     core->cache_dir = option_get(settings, "storage.artifacts.cache");
     random_open(&core->random, core->environment.random_seed);
     atomic_init(&core->next_file, 0);
-    enum status status = kinds_open(core, settings, err);
+    enum status status = limits_read(core, settings, err);
+    if (status == STATUS_OK) {
+        status = kinds_open(core, settings, err);
+    }
     if (status != STATUS_OK) {
         error_add_context(err, "while opening the storage");
         core_close(core);
@@ -211,6 +236,11 @@ const char *storage_uri(const struct storage *storage, enum store_kind kind)
 const struct clock *storage_clock(const struct storage *storage)
 {
     return storage->core->clock;
+}
+
+const struct storage_limits *storage_limits_of(const struct storage *storage)
+{
+    return &storage->core->limits;
 }
 
 struct object_store *storage_objects(const struct storage *storage, enum store_kind kind)

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "storage/access.h"
 #include "storage/config_store.h"
+#include "storage/retention.h"
 
 enum {
     STORAGE_PREFIX_BYTES = 3,      /* "v1/" */
@@ -23,6 +24,7 @@ struct storage_core {
     struct arena *arena; /* settings, URIs */
     const struct clock *clock;
     struct object_environment environment;
+    struct storage_limits limits;
     struct random_source random;
     struct object_store *stores[STORE_KIND_COUNT];
     const char *uris[STORE_KIND_COUNT];
