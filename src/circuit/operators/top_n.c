@@ -2,7 +2,8 @@
  *
  * Table        partition -> its rows, sorted (sorted_rows.h).
  * receive      The first touch of a partition in a tick remembers what it shows. Then rows go in and out of its order. Over input that
- *              only grows a row that is behind the last place is not even stored, and what falls behind is dropped.
+ *              only grows a row that is behind the last place is not even stored, and what falls behind is dropped; of a chunk's rows for a
+ *              single place (ROW_NUMBER 1) only the best of each partition are looked at.
  * finish_tick  Per touched partition what it shows now is compared with what it showed: the difference is emitted. Both lists are in
  *              the same order, so it is a merge. Rows that went are freed after that.
  */
@@ -14,13 +15,13 @@
 #include "circuit/operators/specs.h"
 #include "state/key_table.h"
 
-enum { PREFETCH_AHEAD = 12 };
+enum { PREFETCH_AHEAD = 12, ROW_BEATEN = UINT16_MAX };
 
 struct partition {
     struct sorted_rows rows;
     int64_t total;    /* summed weights */
     uint32_t touched; /* 1 + index into the node's list */
-    uint32_t unused;
+    uint32_t best;    /* while a chunk is looked at: 1 + index into `chosen` */
 };
 
 /* A row as it is shown: `weight` copies, the first numbered `from` (all of them, for RANK and DENSE_RANK). */
@@ -39,6 +40,7 @@ struct touched_partition {
 struct top_n {
     struct node node;
     const struct top_n_spec *spec;
+    bool keeps_one;          /* one place, growing input */
     struct key_table *table; /* NULL: no partition columns, `single` is all */
     struct partition single;
     struct row_store *store;
@@ -246,6 +248,37 @@ static enum status top_n_evict(struct top_n *self, struct partition *partition, 
     return STATUS_OK;
 }
 
+/* For one place: is the row as good as those of its partition that the chunk had before? Then it will be the `at`-th chosen one. */
+static bool top_n_challenge(struct top_n *self, struct partition *partition, int64_t prefix, uint32_t at)
+{
+    if (partition->best != 0) {
+        uint32_t best = partition->best - 1;
+        bool decided = self->order.exact && self->order.ordered && prefix != INT64_MIN && prefix != INT64_MAX;
+        if (prefix > self->prefixes[best] || (prefix == self->prefixes[best] && decided)) {
+            return false;
+        }
+        if (prefix == self->prefixes[best]) { /* other columns decide */
+            return true;
+        }
+        self->selected[best] = ROW_BEATEN;
+    }
+    partition->best = at + 1;
+    return true;
+}
+
+static uint32_t top_n_drop_beaten(struct top_n *self, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        top_n_partition(self, self->chosen[i])->best = 0;
+        self->prefixes[kept] = self->prefixes[i];
+        self->chosen[kept] = self->chosen[i];
+        self->selected[kept] = self->selected[i];
+        kept += self->selected[i] != ROW_BEATEN;
+    }
+    return kept;
+}
+
 /* Which rows of the chunk may get a place: their positions in `chosen`, their rows in the batch in `selected`. */
 static uint32_t top_n_choose(struct top_n *self, const struct batch *batch)
 {
@@ -256,15 +289,16 @@ static uint32_t top_n_choose(struct top_n *self, const struct batch *batch)
             __builtin_prefetch(top_n_partition(self, self->slots[k + PREFETCH_AHEAD]), 1);
         }
         uint32_t row = selection_row(&rows, k);
+        struct partition *partition = top_n_partition(self, self->slots[k]);
         int64_t prefix = row_order_prefix(&self->order, batch, row);
-        if (top_n_is_behind(self, top_n_partition(self, self->slots[k]), prefix)) {
+        if (top_n_is_behind(self, partition, prefix) || (self->keeps_one && !top_n_challenge(self, partition, prefix, count))) {
             continue;
         }
         self->prefixes[count] = prefix;
         self->chosen[count] = self->slots[k];
         self->selected[count++] = (uint16_t)row;
     }
-    return count;
+    return self->keeps_one ? top_n_drop_beaten(self, count) : count;
 }
 
 static enum status top_n_place_row(struct top_n *self, const struct batch *batch, uint32_t k, struct error *err)
@@ -454,6 +488,7 @@ enum status top_n_create(struct circuit *circuit, const struct top_n_spec *spec,
     struct top_n *self;
     TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
     self->spec = spec;
+    self->keeps_one = spec->function == RANK_ROW_NUMBER && spec->last == 1 && !spec->input.changes;
     TRY(circuit_add(circuit, &self->node, &top_n_type, "Top-N", &input, 1, err));
     const struct type *const *types;
     TRY(schema_types(circuit->arena, spec->input.schema, &types, err));
