@@ -186,6 +186,13 @@ struct join_parts {
 };
 enum status join_split(struct planner *planner, const struct expression *condition, uint32_t left_count, uint32_t right_count,
                        bool plain_keys, struct join_parts *parts, struct error *err);
+struct linear_time {
+    uint32_t column;
+    int64_t offset; /* us */
+    bool cast;      /* precision was changed: rounding may move it */
+};
+/* A TIMESTAMP column, plus or minus constant intervals; *time is zero before. */
+bool time_is_linear(const struct expression *expression, struct linear_time *time);
 struct time_bounds {
     bool low_set, high_set;
     int64_t low, high; /* right.time + low <= left.time <= right.time + high */

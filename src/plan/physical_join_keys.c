@@ -5,6 +5,8 @@
 #include "functions/function.h"
 #include "plan/physical.h"
 
+/* A cast to TIMESTAMP(0) moves a time by less than a second. */
+enum { CAST_MOVES_US = 1000000 };
 enum side { SIDE_NONE, SIDE_LEFT, SIDE_RIGHT, SIDE_BOTH };
 
 static enum side side_of(const struct expression *expression, uint32_t left_count, uint32_t right_count)
@@ -96,12 +98,6 @@ enum status join_split(struct planner *planner, const struct expression *conditi
     return STATUS_OK;
 }
 
-struct linear_time {
-    uint32_t column;
-    int64_t offset; /* us */
-    bool cast;      /* precision was changed: rounding may move it */
-};
-
 static bool constant_interval(const struct expression *expression, int64_t *value)
 {
     if (expression->kind != EXPRESSION_CONSTANT || expression->type->kind != TYPE_INTERVAL_DAY ||
@@ -112,8 +108,7 @@ static bool constant_interval(const struct expression *expression, int64_t *valu
     return *value > -(INT64_MAX / 4) && *value < INT64_MAX / 4;
 }
 
-/* A column, plus or minus constant intervals. */
-static bool time_is_linear(const struct expression *expression, struct linear_time *time)
+bool time_is_linear(const struct expression *expression, struct linear_time *time)
 {
     int64_t interval;
     if (expression->kind == EXPRESSION_COLUMN) {
@@ -174,7 +169,7 @@ static void bound_read(const struct plan_node *left, const struct plan_node *rig
     if (!plain || ((bounds->low_set || bounds->high_set) && (bounds->left_time != l.column || bounds->right_time != r.column))) {
         return;
     }
-    int64_t difference = r.offset - l.offset, slack = l.cast || r.cast ? 1000 : 0;
+    int64_t difference = r.offset - l.offset, slack = l.cast || r.cast ? CAST_MOVES_US : 0;
     bool equal = strcmp(op, "=") == 0, less = op[0] == '<' && op[1] != '>', greater = op[0] == '>';
     if (!equal && !less && !greater) {
         return;
