@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "circuit/operators/join_log.h"
 #include "circuit/operators/join_probe.h"
 #include "circuit/operators/row_output.h"
 
@@ -47,7 +48,7 @@ static bool join_sends(const struct join *self, uint32_t which, uint32_t column)
 }
 
 /* Which columns of a side the condition reads, which go out, and which are kept: these, and the keys of a side whose rows are looked up by
- * value (equal rows under different keys are different rows). */
+ * value (equal rows under different keys are different rows) or may wait without being in a list (their keys are compared). */
 static enum status join_choose_columns(struct join *self, uint32_t which, const bool *used, struct error *err)
 {
     struct arena *arena = node_arena(&self->node);
@@ -66,7 +67,7 @@ static enum status join_choose_columns(struct join *self, uint32_t which, const 
         if (sent) {
             self->sent[which][self->sent_count[which]++] = c;
         }
-        if (sent || used[c] || (side->indexed && join_is_key(self, which, c))) {
+        if (sent || used[c] || ((side->indexed || join_side_is_log(side, self->expires)) && join_is_key(self, which, c))) {
             self->position[which][c] = side->kept_count;
             kept[side->kept_count++] = c;
         }
@@ -104,13 +105,23 @@ static enum status join_open_state(struct join *self, bool expires, struct error
     struct arena *arena = node_arena(&self->node);
     struct budget *budget = node_budget(&self->node);
     const struct type **key_types;
+    uint32_t *positions;
+    TRY_ALLOC(positions, arena_alloc(arena, (spec->key_count + 1) * sizeof *positions), err);
     TRY_ALLOC(key_types, arena_alloc(arena, (spec->key_count + 1) * sizeof *key_types), err);
     for (uint32_t i = 0; i < spec->key_count; i++) {
         key_types[i] = type_with_nullable(arena, spec->left.schema->columns[spec->left_keys[i]].type, true);
         TRY_ALLOC(key_types[i], key_types[i], err);
     }
     for (uint32_t which = 0; which < 2; which++) {
-        TRY(join_side_open(&self->state.sides[which], budget, arena, expires, err));
+        struct join_side *side = &self->state.sides[which];
+        for (uint32_t i = 0; i < spec->key_count; i++) {
+            positions[i] = self->position[which][side->keys[i]];
+        }
+        if (self->spec->prune[which].present && join_side_is_log(side, expires)) {
+            side->prune = &self->spec->prune[which];
+            side->time_position = self->position[which][side->prune->time_column];
+        }
+        TRY(join_side_open(side, budget, arena, expires, positions, spec->key_count, err));
     }
     self->state.key_count = spec->key_count;
     self->state.budget = budget;
@@ -199,7 +210,8 @@ static uint32_t join_split(struct join *self, uint32_t which, struct batch *view
     return unkeyed;
 }
 
-static enum status join_find_slots(struct join *self, uint32_t which, const struct batch *view, struct error *err)
+/* self->slots of the rows of the view. insert: keys that are not there yet get one, else SLOT_NONE. */
+static enum status join_find_slots(struct join *self, uint32_t which, const struct batch *view, bool insert, struct error *err)
 {
     if (self->state.keys == NULL) {
         memset(self->slots, 0, batch_rows(view) * sizeof *self->slots);
@@ -207,43 +219,62 @@ static enum status join_find_slots(struct join *self, uint32_t which, const stru
     }
     const uint32_t *keys = self->state.sides[which].keys;
     batch_hash(view, keys, self->spec->key_count, self->hashes);
-    return key_table_find_or_insert(self->state.keys, view, keys, self->hashes, self->slots, err);
+    if (insert) {
+        return key_table_find_or_insert(self->state.keys, view, keys, self->hashes, self->slots, err);
+    }
+    if (key_table_count(self->state.keys) == 0) {
+        memset(self->slots, 0xff, batch_rows(view) * sizeof *self->slots); /* SLOT_NONE */
+    } else {
+        key_table_find(self->state.keys, view, keys, self->hashes, self->slots);
+    }
+    return STATUS_OK;
 }
 
-/* Stores the rows of the view; entries and fresh are by its selected rows. */
-static enum status join_store(struct join *self, uint32_t which, const struct batch *view, struct error *err)
+struct batch join_kept_columns(struct join *self, uint32_t which, const struct batch *view)
 {
-    struct join_side *side = &self->state.sides[which];
-    if (side->kept_count == view->column_count) {
-        return join_side_add(&self->state, which, view, self->slots, self->entries, self->fresh, err);
-    }
+    const struct join_side *side = &self->state.sides[which];
     struct batch kept = *view;
     for (uint32_t i = 0; i < side->kept_count; i++) {
         self->vectors[i] = view->columns[side->kept[i]];
     }
     kept.columns = self->vectors;
     kept.column_count = side->kept_count;
+    return kept;
+}
+
+/* Stores the rows of the view; entries and fresh are by its selected rows. */
+static enum status join_store(struct join *self, uint32_t which, const struct batch *view, struct error *err)
+{
+    struct batch kept = join_kept_columns(self, which, view);
     return join_side_add(&self->state, which, &kept, self->slots, self->entries, self->fresh, err);
 }
 
-/* Meets the rows of the view with the lists of the other side. */
+static uint32_t join_list(struct join *self, uint32_t which, uint32_t slot)
+{
+    return slot == SLOT_NONE ? 0 : join_heads(&self->state, slot)[which];
+}
+
+/* Meets the rows of the view with the lists of the other side, and with what is not in lists there. */
 static enum status join_probe(struct join *self, uint32_t which, const struct batch *view, struct error *err)
 {
     struct selection rows = batch_selection(view);
     const struct join_side *other = &self->state.sides[1 - which];
     for (uint32_t k = 0; k < rows.count; k++) {
         if (k + PREFETCH_AHEAD < rows.count) {
-            uint32_t ahead = join_heads(&self->state, self->slots[k + PREFETCH_AHEAD])[1 - which];
+            uint32_t ahead = join_list(self, 1 - which, self->slots[k + PREFETCH_AHEAD]);
             if (ahead != 0) {
-                __builtin_prefetch(join_entry_at(other, ahead));
+                join_entry_prefetch(other, ahead);
             }
         }
-        uint32_t entry = join_heads(&self->state, self->slots[k])[1 - which];
+        uint32_t entry = join_list(self, 1 - which, self->slots[k]);
         while (entry != 0) {
-            uint32_t next = join_entry_at(other, entry)->next;
+            uint32_t next = join_entry_next(other, entry);
             TRY(join_pair_add(self, which, view, selection_row(&rows, k), self->fresh[k] ? self->entries[k] : 0, entry, err));
             entry = next;
         }
+    }
+    if (other->log != NULL) {
+        TRY(join_log_scan(self, 1 - which, view, err));
     }
     return join_pairs_flush(self, which, view, err);
 }
@@ -276,6 +307,18 @@ static void join_note_null_keys(struct join *self, const struct batch *view)
     }
 }
 
+/* A side that is a log is not tracked: its rows can look for partners before they are stored, and some are not. */
+static enum status join_absorb_logged(struct join *self, uint32_t which, const struct batch *view, struct error *err)
+{
+    struct batch stored;
+    join_log_choose(self, which, view, &stored);
+    bool known = !self->state.sides[which].waits && batch_rows(&stored) == batch_rows(view);
+    TRY(join_find_slots(self, which, view, known, err));
+    memset(self->fresh, 0, batch_rows(view));
+    TRY(join_probe(self, which, view, err));
+    return join_log_store(self, which, &stored, known, err);
+}
+
 enum status join_absorb(struct join *self, uint32_t which, const struct batch *batch, struct error *err)
 {
     struct batch view = *batch;
@@ -292,7 +335,13 @@ enum status join_absorb(struct join *self, uint32_t which, const struct batch *b
     if (self->absorbed.count == 0) {
         return STATUS_OK;
     }
-    TRY(join_find_slots(self, which, &view, err));
+    if (self->state.sides[1 - which].log != NULL) {
+        TRY(join_log_prepare(self, 1 - which, &view, err));
+    }
+    if (self->state.sides[which].log != NULL) {
+        return join_absorb_logged(self, which, &view, err);
+    }
+    TRY(join_find_slots(self, which, &view, true, err));
     TRY(join_store(self, which, &view, err));
     if (self->spec->null_aware && which == 0) {
         join_note_null_keys(self, &view);
@@ -324,16 +373,12 @@ static enum status join_lookup_rows(struct join *self, const struct batch *view,
     if (rows.count == 0) {
         return STATUS_OK;
     }
-    if (self->state.keys != NULL) {
-        batch_hash(view, self->spec->left_keys, self->spec->key_count, self->hashes);
-        key_table_find(self->state.keys, view, self->spec->left_keys, self->hashes, self->slots);
-    }
+    TRY(join_find_slots(self, 0, view, false, err));
     for (uint32_t k = 0; k < rows.count; k++) {
-        uint32_t slot = self->state.keys == NULL ? 0 : self->slots[k];
-        uint32_t entry = slot == SLOT_NONE ? 0 : join_heads(&self->state, slot)[1];
+        uint32_t entry = join_list(self, 1, self->slots[k]);
         while (entry != 0) {
             TRY(join_pair_add(self, 0, view, selection_row(&rows, k), 0, entry, err));
-            entry = join_entry_at(&self->state.sides[1], entry)->next;
+            entry = join_entry_next(&self->state.sides[1], entry);
         }
     }
     return join_pairs_flush(self, 0, view, err);
@@ -342,6 +387,9 @@ static enum status join_lookup_rows(struct join *self, const struct batch *view,
 enum status join_lookup(struct join *self, const struct batch *batch, struct error *err)
 {
     struct batch view = *batch;
+    if (self->state.sides[1].log != NULL && self->state.sides[1].log->waiting > 0) {
+        TRY(join_log_link(self, 1, err));
+    }
     uint32_t unkeyed = join_split(self, 0, &view);
     uint8_t matched[CHUNK_ROWS];
     memset(matched, 0, batch->count);
@@ -441,6 +489,11 @@ enum status join_settle(struct join *self, const struct tick *tick, struct error
     }
     TRY(join_settle_side(self, 0, err));
     TRY(join_settle_side(self, 1, err));
+    for (uint32_t which = 0; which < 2; which++) {
+        if (self->state.sides[which].log != NULL) {
+            TRY(join_log_drop(self, which, err));
+        }
+    }
     if (self->violations > 0 && (tick->end || !tick->bounded)) {
         return error_set(err, ERROR_CARDINALITY, "a subquery used as a value gave more than one row");
     }

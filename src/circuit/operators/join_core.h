@@ -61,8 +61,9 @@ struct join {
     uint64_t hashes[CHUNK_ROWS];
     uint32_t slots[CHUNK_ROWS], entries[CHUNK_ROWS];
     uint8_t fresh[CHUNK_ROWS];
-    uint16_t keyed[CHUNK_ROWS], unkeyed[CHUNK_ROWS], kept[CHUNK_ROWS];
+    uint16_t keyed[CHUNK_ROWS], unkeyed[CHUNK_ROWS], kept[CHUNK_ROWS], stored[CHUNK_ROWS];
     row_handle handles[CHUNK_ROWS];
+    struct row_probe *probe; /* made when it is needed first */
     struct selection absorbed;
     struct join_pairs pairs;
     struct join_lone lone;
@@ -73,7 +74,9 @@ enum status join_open(struct join *self, struct circuit *circuit, const struct j
 void join_close(struct join *self);
 /* Stores the rows and emits what they make with the other side. */
 enum status join_absorb(struct join *self, uint32_t side, const struct batch *batch, struct error *err);
-/* What the last join_absorb stored: entries of the rows that had a key. */
+/* The kept columns of a side's rows, lent until the next call. */
+struct batch join_kept_columns(struct join *self, uint32_t side, const struct batch *view);
+/* What the last join_absorb stored on a side whose rows expire: entries of the rows that had a key. */
 struct join_absorbed {
     struct selection rows;   /* of the batch */
     const uint32_t *entries; /* by the k-th of them */

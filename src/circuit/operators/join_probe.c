@@ -21,7 +21,7 @@ static enum status join_fetch(struct join *self, uint32_t which, const struct ba
     for (uint32_t i = 0; i < column_count; i++) {
         positions[i] = self->position[which][columns[i]];
     }
-    TRY(row_store_gather(self->state.sides[which].rows, handles, count, positions, column_count, self->vectors, err));
+    TRY(join_rows_gather(&self->state.sides[which], handles, count, positions, column_count, self->vectors, err));
     for (uint32_t i = 0; i < column_count; i++) {
         target[columns[i]] = self->vectors[i];
     }
@@ -34,7 +34,7 @@ static void pairs_weigh(struct join *self, uint32_t which, const struct batch *c
     const struct join_side *other = &self->state.sides[1 - which];
     pairs->weighted = false;
     for (uint32_t i = 0; i < pairs->count; i++) {
-        self->handles[i] = join_entry_at(other, pairs->other[i])->row;
+        self->handles[i] = join_entry_row(other, pairs->other[i]);
         pairs->weights[i] = batch_weight(chunk, pairs->rows[i]) * join_entry_weight(other, pairs->other[i]);
         pairs->weighted = pairs->weighted || pairs->weights[i] != 1;
     }

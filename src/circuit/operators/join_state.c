@@ -147,17 +147,44 @@ static void index_remove(struct join_side *side, uint32_t entry)
 
 /* ---- open and close ---- */
 
-enum status join_side_open(struct join_side *side, struct budget *budget, struct arena *arena, bool has_extra, struct error *err)
+static bool keys_are_plain(const struct type *const *types, const uint32_t *keys, uint32_t key_count)
+{
+    for (uint32_t k = 0; k < key_count; k++) {
+        enum physical physical = type_physical(types[keys[k]]);
+        if (physical == PHYSICAL_SPAN || physical == PHYSICAL_ROW) {
+            return false;
+        }
+    }
+    return key_count > 0;
+}
+
+static enum status join_side_open_log(struct join_side *side, struct budget *budget, const struct type *const *types, const uint32_t *keys,
+                                      uint32_t key_count, struct error *err)
+{
+    side->may_wait = side->waits = keys_are_plain(types, keys, key_count);
+    side->dropped_to = INT64_MIN;
+    if (!side->may_wait) { /* lists are made as rows come, and stay */
+        side->prune = NULL;
+        key_count = 0;
+    }
+    uint32_t time = side->prune == NULL ? ROW_LOG_NO_TIME : side->time_position;
+    return row_log_create(budget, types, side->kept_count, keys, key_count, time, &side->log, err);
+}
+
+enum status join_side_open(struct join_side *side, struct budget *budget, struct arena *arena, bool expires, const uint32_t *key_positions,
+                           uint32_t key_count, struct error *err)
 {
     const struct type **types;
     TRY_ALLOC(types, arena_alloc(arena, (side->kept_count + 1) * sizeof *types), err);
     for (uint32_t i = 0; i < side->kept_count; i++) {
         types[i] = side->input->schema->columns[side->kept[i]].type;
     }
-    side->has_extra = has_extra || side->tracked || side->indexed;
     side->entries = (struct paged){.budget = budget, .element_bytes = sizeof(struct join_entry)};
     side->extras = (struct paged){.budget = budget, .element_bytes = sizeof(struct join_extra)};
     side->index.budget = budget;
+    if (join_side_is_log(side, expires)) {
+        return join_side_open_log(side, budget, types, key_positions, key_count, err);
+    }
     TRY(row_store_create(budget, types, side->kept_count, &side->rows, err));
     if (!side->indexed) {
         row_store_omit_hashes(side->rows);
@@ -178,6 +205,7 @@ enum status join_state_open(struct join_state *state, struct arena *arena, const
 static void join_side_close(struct join_side *side)
 {
     row_store_destroy(side->rows);
+    row_log_destroy(side->log);
     paged_close(&side->entries);
     paged_close(&side->extras);
     if (side->index.capacity > 0) {
@@ -196,7 +224,10 @@ void join_state_close(struct join_state *state)
 
 static size_t join_side_bytes(const struct join_side *side)
 {
-    size_t per_row = sizeof(struct join_entry) + (side->has_extra ? sizeof(struct join_extra) : 0);
+    if (side->log != NULL) {
+        return row_log_bytes(side->log);
+    }
+    size_t per_row = sizeof(struct join_entry) + sizeof(struct join_extra);
     return row_store_bytes(side->rows) + (size_t)side->entries.page_count * ENTRY_PAGE_ROWS * per_row +
            side->index.capacity * sizeof(uint64_t);
 }
@@ -221,9 +252,7 @@ static enum status join_entry_new(struct join_side *side, uint32_t *entry, struc
     }
     uint32_t next = side->entry_count + 1;
     TRY(paged_need(&side->entries, next, err));
-    if (side->has_extra) {
-        TRY(paged_need(&side->extras, next, err));
-    }
+    TRY(paged_need(&side->extras, next, err));
     side->entry_count = next;
     *entry = next;
     return STATUS_OK;
@@ -236,35 +265,14 @@ static enum status join_entry_insert(struct join_state *state, uint32_t which, u
     uint32_t entry = 0;
     TRY(join_entry_new(side, &entry, err));
     uint32_t *head = &join_heads(state, slot)[which];
-    *join_entry_at(side, entry) = (struct join_entry){.row = row, .next = *head, .weight = (int32_t)weight};
-    if (side->has_extra) {
-        *join_extra_at(side, entry) = (struct join_extra){.weight = weight, .slot = slot};
-        if (*head != 0) {
-            join_extra_at(side, *head)->previous = entry;
-        }
+    *join_entry_at(side, entry) = (struct join_entry){.row = row, .next = *head};
+    *join_extra_at(side, entry) = (struct join_extra){.weight = weight, .slot = slot};
+    if (*head != 0) {
+        join_extra_at(side, *head)->previous = entry;
     }
     *head = entry;
     *created = entry;
     return side->indexed ? index_add(side, entry, err) : STATUS_OK;
-}
-
-/* A side without extra parts holds weights of 32 bits: a larger one is spread over entries of the same row. */
-static enum status join_side_append(struct join_state *state, uint32_t which, uint32_t slot, const struct batch *batch, uint32_t row,
-                                    row_handle handle, uint32_t *entry, struct error *err)
-{
-    struct join_side *side = &state->sides[which];
-    int64_t weight = batch_weight(batch, row);
-    if (side->has_extra) {
-        return join_entry_insert(state, which, slot, handle, weight, entry, err);
-    }
-    for (;;) {
-        int64_t part = weight > INT32_MAX ? INT32_MAX : weight < INT32_MIN ? INT32_MIN : weight;
-        TRY(join_entry_insert(state, which, slot, handle, part, entry, err));
-        weight -= part;
-        if (weight == 0) {
-            return STATUS_OK;
-        }
-    }
 }
 
 enum status join_side_add(struct join_state *state, uint32_t which, const struct batch *batch, const uint32_t *slots, uint32_t *entries,
@@ -282,7 +290,7 @@ enum status join_side_add(struct join_state *state, uint32_t which, const struct
         uint32_t found = side->indexed ? index_find(side, handles[k]) : 0;
         fresh[k] = found == 0;
         if (found == 0) {
-            TRY(join_side_append(state, which, slots[k], batch, row, handles[k], &entries[k], err));
+            TRY(join_entry_insert(state, which, slots[k], handles[k], batch_weight(batch, row), &entries[k], err));
         } else {
             row_store_free(side->rows, handles[k]);
             join_extra_at(side, found)->weight += batch_weight(batch, row);
@@ -309,7 +317,7 @@ enum status join_side_touch(struct join_side *side, uint32_t entry, struct error
 void join_side_remove(struct join_state *state, uint32_t which, uint32_t entry)
 {
     struct join_side *side = &state->sides[which];
-    assert(side->has_extra);
+    assert(side->log == NULL);
     struct join_entry *gone = join_entry_at(side, entry);
     struct join_extra *extra = join_extra_at(side, entry);
     if (side->indexed) {

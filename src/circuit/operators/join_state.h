@@ -2,11 +2,12 @@
  *
  * For         join_node.c, interval_join.c, window_join.c.
  * Shape       One key table for both sides; a key has the heads of two lists of entries. An entry is a stored row with its weight.
- *             Sides that only grow have short entries (16 bytes); sides that are tracked (outer, semi, anti), that change, or whose
- *             rows expire have `extra` parts as well.
+ *             A side that only grows is a log (state/row_log.h): an entry is the number of a row, and rows that came while the other side
+ *             was quiet may wait without being in a list (join_log.h). Sides that are tracked (outer, semi, anti), that change, or whose
+ *             rows expire keep their rows in a row store, and entries of two parts for them.
  *             `matches` of a tracked entry is the summed weight of what it meets on the other side; `shown` is the weight with which
  *             the row stands in the output by itself (padded with NULLs, or as the row of a semi or anti join), as emitted so far.
- * Invariants  Entries are numbered from 1 and do not move. Equal rows of an indexed side share one entry. An entry that was
+ * Invariants  Either log or rows is NULL. Entries are numbered from 1 and do not move. Equal rows of an indexed side share one entry. An entry that was
  *             touched is looked at once at the end of the tick (join_side_settle), and freed there when its weight is zero.
  * Ownership   The state owns rows, entries and keys. Lives until join_state_close.
  * Threads     One task.
@@ -16,6 +17,7 @@
 
 #include "circuit/operators/specs.h"
 #include "state/key_table.h"
+#include "state/row_log.h"
 #include "state/row_store.h"
 
 enum { ENTRY_PAGE_ROWS = 4096 };
@@ -23,7 +25,6 @@ enum { ENTRY_PAGE_ROWS = 4096 };
 struct join_entry {
     row_handle row;
     uint32_t next;
-    int32_t weight; /* of a side without extra parts */
 };
 
 enum join_entry_flags {
@@ -64,7 +65,13 @@ struct join_side {
     const uint32_t *keys;
     const uint32_t *kept; /* input columns that are stored, in order */
     uint32_t kept_count;
-    bool tracked, indexed, has_extra;
+    bool tracked, indexed;
+    const struct join_prune *prune; /* of a log; NULL: its rows stay */
+    struct row_log *log;
+    bool may_wait, waits;   /* of a log: rows need not be in a list at once; rows that come now are not */
+    uint64_t rent, quiet;   /* scan work spent on the rows that wait; rows since the other side came last */
+    uint32_t time_position; /* pruned: among the kept columns */
+    int64_t dropped_to;     /* pruned: rows up to this time meet nothing that is still to come */
     struct row_store *rows;
     struct paged entries, extras;
     uint32_t entry_count, free_entry;
@@ -80,8 +87,13 @@ struct join_state {
     struct join_side sides[2];
 };
 
-/* has_extra: asked for by rows that expire; sides that track or change have it anyway. */
-enum status join_side_open(struct join_side *side, struct budget *budget, struct arena *arena, bool has_extra, struct error *err);
+static inline bool join_side_is_log(const struct join_side *side, bool expires)
+{
+    return !expires && !side->tracked && !side->indexed;
+}
+/* `expires`: rows are freed one by one. key_positions: of the keys among the kept columns. */
+enum status join_side_open(struct join_side *side, struct budget *budget, struct arena *arena, bool expires, const uint32_t *key_positions,
+                           uint32_t key_count, struct error *err);
 enum status join_state_open(struct join_state *state, struct arena *arena, const struct type *const *key_types, struct error *err);
 void join_state_close(struct join_state *state);
 size_t join_state_bytes(const struct join_state *state);
@@ -96,7 +108,30 @@ static inline struct join_extra *join_extra_at(const struct join_side *side, uin
 }
 static inline int64_t join_entry_weight(const struct join_side *side, uint32_t entry)
 {
-    return side->has_extra ? join_extra_at(side, entry)->weight : join_entry_at(side, entry)->weight;
+    return side->log != NULL ? row_log_weight(side->log, entry) : join_extra_at(side, entry)->weight;
+}
+static inline uint32_t join_entry_next(const struct join_side *side, uint32_t entry)
+{
+    return side->log != NULL ? *row_log_next(side->log, entry) : join_entry_at(side, entry)->next;
+}
+/* What its row is fetched by: a handle of the row store, or the number in the log. */
+static inline row_handle join_entry_row(const struct join_side *side, uint32_t entry)
+{
+    return side->log != NULL ? entry : join_entry_at(side, entry)->row;
+}
+static inline void join_entry_prefetch(const struct join_side *side, uint32_t entry)
+{
+    if (side->log != NULL) {
+        __builtin_prefetch(row_log_next(side->log, entry));
+    } else {
+        __builtin_prefetch(join_entry_at(side, entry));
+    }
+}
+static inline enum status join_rows_gather(const struct join_side *side, const row_handle *rows, uint32_t count, const uint32_t *columns,
+                                           uint32_t column_count, struct vector *vectors, struct error *err)
+{
+    return side->log != NULL ? row_log_gather(side->log, rows, count, columns, column_count, vectors, err)
+                             : row_store_gather(side->rows, rows, count, columns, column_count, vectors, err);
 }
 /* The two list heads of a key, left and right. */
 static inline uint32_t *join_heads(struct join_state *state, uint32_t slot)
@@ -104,7 +139,7 @@ static inline uint32_t *join_heads(struct join_state *state, uint32_t slot)
     return state->keys == NULL ? state->single_heads : (uint32_t *)key_table_values(state->keys, 0) + (size_t)slot * 2;
 }
 
-/* Adds the weight of each selected row of `batch` (the kept columns of the side). slots: by the k-th selected row.
+/* Of a side with a row store: adds the weight of each selected row of `batch` (the kept columns of the side). slots: by the k-th selected row.
  * entries[k] gets its entry; fresh[k]: it is a new one. */
 enum status join_side_add(struct join_state *state, uint32_t side, const struct batch *batch, const uint32_t *slots, uint32_t *entries,
                           uint8_t *fresh, struct error *err);

@@ -172,6 +172,14 @@ struct session_window_spec {
 enum status session_window_create(struct circuit *circuit, const struct session_window_spec *spec, struct node *input, struct node **node,
                                   struct error *err);
 
+/* Rows of a side that nothing can meet any more: those whose time is at or below the other side's watermark + lag_us (a NULL time meets
+ * nothing). The side only grows and owes nothing for rows without a partner; see plan/physical_join_prune.c for the proof. */
+struct join_prune {
+    bool present;
+    uint32_t time_column;
+    int64_t lag_us;
+};
+
 /* join_node.c: regular join. Keys: equal columns of both sides (= excludes NULL; `null_safe` per key: IS NOT DISTINCT FROM).
  * condition: what is left, over left then right columns. Output as relation.h says. unique_*: the side has at most one row per join key
  * (emission and layout may rely on it; not required). */
@@ -185,6 +193,7 @@ struct join_spec {
     bool null_aware; /* NOT IN: single key; see sql/relation.h */
     bool single;     /* more than one match of a left row: CARDINALITY, held back while it may change */
     bool unique_left, unique_right;
+    struct join_prune prune[2]; /* left, right */
     const struct schema *output;
     const bool *read; /* by output column: someone reads it; others come as NULL and are not kept for it. NULL: all are read */
 };

@@ -22,6 +22,7 @@ struct capture {
     struct node node;
     struct captured *rows;
     uint32_t count, capacity;
+    uint32_t *places, place_count; /* by the hash of the text: 1 + index; NULL after the rows have moved */
 };
 struct harness {
     struct budget budget;
@@ -44,19 +45,43 @@ static enum status feed_finish(struct node *node, const struct tick *tick, struc
 }
 static const struct node_type feed_type = {.name = "Feed", .receive = feed_receive, .finish_tick = feed_finish};
 
+/* Where the text is, or would be. */
+static uint32_t *capture_place(struct capture *self, const char *text)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *at = text; *at != '\0'; at++) {
+        hash = (hash ^ (uint8_t)*at) * 16777619u;
+    }
+    uint32_t place = hash % self->place_count;
+    while (self->places[place] != 0 && strcmp(self->rows[self->places[place] - 1].text, text) != 0) {
+        place = (place + 1) % self->place_count;
+    }
+    return &self->places[place];
+}
+static void capture_index(struct capture *self)
+{
+    free(self->places);
+    self->place_count = self->capacity * 2;
+    self->places = calloc(self->place_count, sizeof *self->places);
+    for (uint32_t i = 0; i < self->count; i++) {
+        *capture_place(self, self->rows[i].text) = i + 1;
+    }
+}
 static void capture_add(struct capture *self, const char *text, int64_t weight)
 {
-    for (uint32_t i = 0; i < self->count; i++) {
-        if (strcmp(self->rows[i].text, text) == 0) {
-            self->rows[i].weight += weight;
-            return;
-        }
-    }
     if (self->count == self->capacity) {
         self->capacity = self->capacity == 0 ? 64 : self->capacity * 2;
         self->rows = realloc(self->rows, self->capacity * sizeof *self->rows);
+        capture_index(self);
+    } else if (self->places == NULL) {
+        capture_index(self);
     }
-    self->rows[self->count++] = (struct captured){strdup(text), weight};
+    uint32_t *place = capture_place(self, text);
+    if (*place == 0) {
+        self->rows[self->count++] = (struct captured){strdup(text), 0};
+        *place = self->count;
+    }
+    self->rows[*place - 1].weight += weight;
 }
 static enum status capture_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
 {
@@ -85,6 +110,7 @@ static void capture_close(struct node *node)
         free(self->rows[i].text);
     }
     free(self->rows);
+    free(self->places);
 }
 static const struct node_type capture_type = {
     .name = "Capture", .receive = capture_receive, .finish_tick = feed_finish, .close = capture_close};
@@ -125,6 +151,8 @@ static inline char *harness_rows(struct harness *harness)
     struct text_builder text = {0};
     if (capture->count > 0) {
         qsort(capture->rows, capture->count, sizeof *capture->rows, compare_captured);
+        free(capture->places);
+        capture->places = NULL;
     }
     for (uint32_t i = 0; i < capture->count; i++) {
         if (capture->rows[i].weight < 0) {
