@@ -149,6 +149,19 @@ static void describe_join(const struct plan_node *node, const struct join_spec *
     }
 }
 
+static void describe_prune(const struct plan_node *node, struct text_builder *out)
+{
+    for (uint32_t side = 0; side < 2; side++) {
+        const struct join_prune *prune = &node->join.prune[side];
+        if (prune->present) {
+            text_append_format(out, ", %s rows until the %s watermark is at %s %c ", side == 0 ? "left" : "right",
+                               side == 0 ? "right" : "left", node->inputs[side]->schema->columns[prune->time_column].name,
+                               prune->lag_us > 0 ? '-' : '+');
+            print_duration(prune->lag_us > 0 ? prune->lag_us : -prune->lag_us, out);
+        }
+    }
+}
+
 static void describe_interval(const struct plan_node *node, struct text_builder *out)
 {
     const struct interval_join_spec *spec = &node->interval_join;
@@ -234,6 +247,7 @@ static bool describe_windows_and_joins(const struct plan_node *node, struct text
         return true;
     case PLAN_JOIN:
         describe_join(node, &node->join, out);
+        describe_prune(node, out);
         return true;
     case PLAN_INTERVAL_JOIN:
         describe_interval(node, out);

@@ -278,6 +278,7 @@ static enum status plan_regular(struct planner *planner, struct join_plan *join,
 {
     enum join_kind kind = join->relation->join.kind;
     TRY(join_prepare(planner, join, join->relation->join.condition, false, err));
+    TRY(join_find_prune(planner, join, err));
     TRY(join_add(planner, join, PLAN_JOIN, false, false, node, err));
     (*node)->join = join->spec;
     bool inserts = kind == JOIN_INNER || (kind == JOIN_SEMI);

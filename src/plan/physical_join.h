@@ -1,6 +1,6 @@
 /* plan/physical_join.h: a join while it is planned.
  *
- * For         physical_join.c, physical_temporal.c.
+ * For         physical_join.c, physical_join_prune.c, physical_temporal.c.
  */
 #ifndef SPATE_PLAN_PHYSICAL_JOIN_H
 #define SPATE_PLAN_PHYSICAL_JOIN_H
@@ -19,6 +19,8 @@ enum status join_prepare(struct planner *planner, struct join_plan *join, const 
                          struct error *err);
 enum status join_add(struct planner *planner, const struct join_plan *join, enum plan_operator op, bool left_times, bool right_times,
                      struct plan_node **node, struct error *err);
+/* physical_join_prune.c: of a regular join that is prepared: sets spec.prune. */
+enum status join_find_prune(struct planner *planner, struct join_plan *join, struct error *err);
 /* Event-time FOR SYSTEM_TIME AS OF; columns added for keys are still there. */
 enum status plan_temporal(struct planner *planner, struct join_plan *join, struct plan_node **node, struct error *err);
 
