@@ -35,6 +35,12 @@ static enum status blackhole_finish(struct sink *sink, struct error *err)
     return STATUS_OK;
 }
 
+static enum status blackhole_finish_tick(struct sink *sink, int64_t watermark_us, struct error *err)
+{
+    (void)watermark_us;
+    return blackhole_finish(sink, err);
+}
+
 static void blackhole_close(struct sink *sink)
 {
     (void)sink;
@@ -46,7 +52,7 @@ const struct sink_type blackhole_sink_type = {
     .accepts = blackhole_accepts,
     .open = blackhole_open,
     .write = blackhole_write,
-    .finish_tick = blackhole_finish,
+    .finish_tick = blackhole_finish_tick,
     .finish = blackhole_finish,
     .close = blackhole_close,
 };

@@ -113,6 +113,12 @@ static enum status print_finish(struct sink *sink, struct error *err)
     return STATUS_OK;
 }
 
+static enum status print_finish_tick(struct sink *sink, int64_t watermark_us, struct error *err)
+{
+    (void)watermark_us;
+    return print_finish(sink, err);
+}
+
 static void print_close(struct sink *sink)
 {
     text_builder_close(&((struct print_sink *)sink)->line);
@@ -127,7 +133,7 @@ const struct sink_type print_sink_type = {
     .accepts = print_accepts,
     .open = print_open,
     .write = print_write,
-    .finish_tick = print_finish,
+    .finish_tick = print_finish_tick,
     .finish = print_finish,
     .close = print_close,
 };

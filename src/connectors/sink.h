@@ -45,6 +45,7 @@ struct sink_context {
     /* Names the INSERT of a job that has checkpoints: the same in every attempt to run the job, of no other job. NULL: no checkpoints. */
     const char *owner;
     const struct file_system *files; /* NULL: the real one */
+    void **shared;                   /* a place of the INSERT's, for what its sinks share; NULL: there is one worker */
 };
 struct sink {
     const struct sink_type *type;
@@ -68,7 +69,8 @@ struct sink_type {
     enum status (*open)(const struct sink_context *context, const void *settings, struct sink **sink, struct error *err);
     /* kinds[row] by physical row, for the selected rows. */
     enum status (*write)(struct sink *sink, const struct batch *batch, const uint8_t *kinds, struct error *err);
-    enum status (*finish_tick)(struct sink *sink, struct error *err);
+    /* watermark_us: no row that comes later has an event time up to it (WATERMARK_NONE, WATERMARK_END; data/batch.h). */
+    enum status (*finish_tick)(struct sink *sink, int64_t watermark_us, struct error *err);
     enum status (*finish)(struct sink *sink, struct error *err);
     void (*close)(struct sink *sink); /* without finish: what was not shown is discarded */
 };

@@ -165,6 +165,7 @@ enum status plan_sink_context(struct planner *planner, const struct catalog_tabl
         .worker_count = session->settings.parallelism,
         .overwrite = overwrite,
     };
+    TRY_ALLOC(made->shared, arena_alloc(planner->arena, sizeof *made->shared), err);
     TRY_ALLOC(made->statement_id, arena_format(planner->arena, "%s-%s", session->statement_id, suffix), err);
     if (session->job_id != NULL) {
         TRY_ALLOC(made->owner, arena_format(planner->arena, "%s-%s", session->job_id, suffix), err);

@@ -68,12 +68,12 @@ static enum status sink_node_finish_tick(struct node *node, const struct tick *t
     if (self->log != NULL) {
         TRY(change_log_take_kinds(self->log, self->spec->upsert_key, self->spec->upsert_key_count, sink_node_write, self, err));
     }
-    TRY(self->sink->type->finish_tick(self->sink, err));
+    node_pass_watermark(node);
+    TRY(self->sink->type->finish_tick(self->sink, node->watermark, err));
     if (tick->end && !self->finished) {
         self->finished = true;
         TRY(self->sink->type->finish(self->sink, err));
     }
-    node_pass_watermark(node);
     return STATUS_OK;
 }
 

@@ -18,9 +18,12 @@ struct filesystem_settings {
     struct byte_size rolling_size;
     struct duration rollover_interval, inactivity_interval, check_interval;
     int32_t commit_trigger;
-    const char *commit_policy, *commit_success_name;
+    struct duration commit_delay;
+    const char *commit_policy, *commit_success_name, *commit_zone;
+    int32_t time_extractor;
+    const char *time_pattern, *time_formatter;
 };
-enum { FILESYSTEM_OPTION_COUNT = 13 };
+enum { FILESYSTEM_OPTION_COUNT = 18 };
 extern const struct option_def filesystem_options[FILESYSTEM_OPTION_COUNT];
 
 /* The path without "file:" and with no slash at its end. */

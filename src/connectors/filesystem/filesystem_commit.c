@@ -40,12 +40,19 @@ static enum status show(struct filesystem_sink *self, struct partition *partitio
         part_file_abandon(file);
         return status;
     }
-    return part_file_show(file, err);
+    TRY(part_file_show(file, err));
+    partition_commit_shown(self->commit, partition->folder);
+    return STATUS_OK;
 }
 
-static enum status commit_partition(struct filesystem_sink *self, const struct partition *partition, struct error *err)
+enum status filesystem_commit_due(struct filesystem_sink *self, struct error *err)
 {
-    return self->success_file ? folder_put_file(self->files, partition->folder, self->settings.commit_success_name, err) : STATUS_OK;
+    for (size_t i = 0; i < self->partition_count && self->commit != NULL; i++) {
+        if (self->partitions[i].file != NULL && partition_commit_is_due(self->commit, self->partitions[i].folder)) {
+            TRY(filesystem_end_file(self, i, err));
+        }
+    }
+    return partition_commit_run(self->commit, err);
 }
 
 enum status filesystem_end_file(struct filesystem_sink *self, size_t partition, struct error *err)
@@ -54,8 +61,7 @@ enum status filesystem_end_file(struct filesystem_sink *self, size_t partition, 
     if (self->context.owner == NULL) {
         self->partitions[partition].file = NULL;
         self->open_files--;
-        TRY(show(self, &self->partitions[partition], file, err));
-        return commit_partition(self, &self->partitions[partition], err);
+        return show(self, &self->partitions[partition], file, err);
     }
     if (self->ended_count == self->ended_capacity) {
         size_t larger = self->ended_capacity == 0 ? 16 : self->ended_capacity * 2;
@@ -131,10 +137,12 @@ static enum status filesystem_prepare(struct sink *sink, uint64_t checkpoint, st
     struct filesystem_sink *self = (struct filesystem_sink *)sink;
     struct text_builder part = {0};
     TRY(filesystem_begin(self, err));
+    TRY(filesystem_commit_due(self, err));
     text_append_text(state, state_kind);
     enum status status = put_parts(self, checkpoint, &part, state, err);
     text_builder_close(&part);
-    return status;
+    partition_commit_save(self->commit, state);
+    return status == STATUS_OK && state->failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for the state of a sink") : status;
 }
 
 static enum status filesystem_committed(struct sink *sink, uint64_t checkpoint, struct error *err)
@@ -149,15 +157,12 @@ static enum status filesystem_committed(struct sink *sink, uint64_t checkpoint, 
             continue;
         }
         status = show(self, &self->partitions[ended.partition], ended.file, err);
-        if (status == STATUS_OK) {
-            status = commit_partition(self, &self->partitions[ended.partition], err);
-        }
     }
     self->ended_count = kept;
     if (status == STATUS_OK && self->empties) {
         status = folder_remove_files(self->files, self->root, self->prefix, err);
     }
-    return status;
+    return status == STATUS_OK ? partition_commit_run(self->commit, err) : status;
 }
 
 static enum status restore_part(struct filesystem_sink *self, struct text part, struct error *err)
@@ -176,7 +181,7 @@ static enum status restore_part(struct filesystem_sink *self, struct text part, 
     TRY(filesystem_find_partition(self, path, &found, err));
     TRY(overwrite(self, &self->partitions[found], err));
     TRY(part_file_recover(self->files, path, id, (uint64_t)bytes, open != 0, err));
-    return commit_partition(self, &self->partitions[found], err);
+    return partition_commit_restored(self->commit, path, 0, err);
 }
 
 static enum status filesystem_restore(struct sink *sink, struct text state, struct error *err)
@@ -188,6 +193,8 @@ static enum status filesystem_restore(struct sink *sink, struct text state, stru
     while (position_next(&rest, &key, &value)) {
         if (text_equal(key, TEXT("part"))) {
             TRY(restore_part(self, value, err));
+        } else if (text_equal(key, TEXT("commit"))) {
+            TRY(partition_commit_restore(self->commit, value, err));
         }
     }
     return rest.length == 0 ? STATUS_OK : error_set(err, ERROR_OUTPUT_LOST, "the saved state of the sink is broken");

@@ -2,7 +2,8 @@
 
 #include "connectors/filesystem/filesystem.h"
 
-static const char *const commit_triggers[] = {"process-time", NULL};
+static const char *const commit_triggers[] = {"process-time", "partition-time", NULL}; /* enum commit_trigger */
+static const char *const time_extractors[] = {"default", NULL};
 
 const struct option_def filesystem_options[] = {
     {.name = "path", OPTION_TEXT(struct filesystem_settings, path), .flags = OPTION_REQUIRED, .summary = "A file, or a folder of files."},
@@ -40,7 +41,25 @@ const struct option_def filesystem_options[] = {
     {.name = "sink.partition-commit.trigger",
      OPTION_CHOICE(struct filesystem_settings, commit_trigger, commit_triggers),
      .initial = "process-time",
-     .summary = "When a partition is committed: as its files are shown."},
+     .summary = "When a partition is committed: some time after it was first written, or when the watermark is past its time."},
+    {.name = "sink.partition-commit.delay",
+     OPTION_DURATION(struct filesystem_settings, commit_delay),
+     .initial = "0 s",
+     .summary = "So long after that. A partition of a day of partition-time: '1 d'."},
+    {.name = "sink.partition-commit.watermark-time-zone",
+     OPTION_TEXT(struct filesystem_settings, commit_zone),
+     .initial = "UTC",
+     .summary = "The zone of partition-time: the session's, if the watermark is on a TIMESTAMP_LTZ."},
+    {.name = "partition.time-extractor.kind",
+     OPTION_CHOICE(struct filesystem_settings, time_extractor, time_extractors),
+     .initial = "default",
+     .summary = "How the time of a partition is found: by the pattern below."},
+    {.name = "partition.time-extractor.timestamp-pattern",
+     OPTION_TEXT(struct filesystem_settings, time_pattern),
+     .summary = "The time of a partition: '$day $hour:00:00' with its values; unless set, the first partition column's value."},
+    {.name = "partition.time-extractor.timestamp-formatter",
+     OPTION_TEXT(struct filesystem_settings, time_formatter),
+     .summary = "How that is read, in Java's letters; unless set 'yyyy-MM-dd HH:mm:ss' or a date."},
     {.name = "sink.partition-commit.policy.kind",
      OPTION_TEXT(struct filesystem_settings, commit_policy),
      .summary = "'success-file': an empty file is put into a partition when it is committed."},

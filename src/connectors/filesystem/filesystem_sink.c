@@ -16,8 +16,8 @@ enum { OPEN_FILES_MAX = 100 };
 static enum status filesystem_accepts(const struct sink_context *context, const void *settings, enum sink_accepts *accepts,
                                       struct error *err)
 {
-    (void)settings;
     const struct encoder_type *type;
+    TRY(partition_commit_check(context, settings, err));
     TRY(table_options_encoder_type(context->options, &type, err));
     *accepts = type->carries_changes ? SINK_RETRACTIONS : SINK_INSERTS;
     return STATUS_OK;
@@ -54,17 +54,6 @@ static enum status split_columns(struct filesystem_sink *self, struct format_con
     return STATUS_OK;
 }
 
-static enum status check_settings(struct filesystem_sink *self, struct error *err)
-{
-    const char *policy = self->settings.commit_policy;
-    if (policy != NULL && strcmp(policy, "success-file") != 0) {
-        return error_set(err, ERROR_NOT_SUPPORTED, "option 'sink.partition-commit.policy.kind' is 'success-file', not '%s'", policy);
-    }
-    self->success_file = policy != NULL && self->context.partition_count > 0;
-    TRY(filesystem_local_path(self->settings.path, self->context.arena, &self->root, err));
-    return folder_create(self->files, self->root, err);
-}
-
 /* The owner as a hash: of fixed length, so no owner's names begin with another's. */
 static enum status name_files(struct filesystem_sink *self, struct error *err)
 {
@@ -86,7 +75,8 @@ static enum status filesystem_sink_open(const struct sink_context *context, cons
     self->context = *context;
     self->settings = *(const struct filesystem_settings *)settings;
     self->files = context->files == NULL ? &file_system_real : context->files;
-    TRY(check_settings(self, err));
+    TRY(filesystem_local_path(self->settings.path, context->arena, &self->root, err));
+    TRY(folder_create(self->files, self->root, err));
     TRY(name_files(self, err));
     struct format_context format = {.arena = context->arena,
                                     .budget = context->budget,
@@ -96,7 +86,13 @@ static enum status filesystem_sink_open(const struct sink_context *context, cons
     TRY(split_columns(self, &format, err));
     TRY(batch_init(&self->record, self->column_count, err));
     enum status status = table_options_open_encoder(context->options, &format, &self->encoder, err);
+    if (status == STATUS_OK) {
+        status = partition_commit_open(context, &self->settings, self->root, &self->commit, err);
+    }
     if (status != STATUS_OK) {
+        if (self->encoder != NULL) {
+            self->encoder->type->close(self->encoder);
+        }
         batch_release(&self->record);
         return status;
     }
@@ -176,6 +172,7 @@ static enum status open_file(struct filesystem_sink *self, size_t partition, int
     }
     snprintf(id, sizeof id, "%s%u-%" PRIu64, self->id_prefix, self->context.worker, self->file_count++);
     TRY(part_file_open(self->files, self->partitions[partition].folder, id, &self->partitions[partition].file, err));
+    TRY(partition_commit_opened(self->commit, self->partitions[partition].folder, err));
     self->partitions[partition].opened_us = now_us;
     self->open_files++;
     return STATUS_OK;
@@ -228,9 +225,8 @@ static enum status filesystem_write(struct sink *sink, const struct batch *batch
     return status;
 }
 
-static enum status filesystem_finish_tick(struct sink *sink, struct error *err)
+static enum status roll_files(struct filesystem_sink *self, struct error *err)
 {
-    struct filesystem_sink *self = (struct filesystem_sink *)sink;
     int64_t now_us = self->context.clock->monotonic_us(self->context.clock);
     if (self->open_files == 0 || now_us < self->next_check_us) {
         return STATUS_OK;
@@ -247,6 +243,14 @@ static enum status filesystem_finish_tick(struct sink *sink, struct error *err)
     return STATUS_OK;
 }
 
+static enum status filesystem_finish_tick(struct sink *sink, int64_t watermark_us, struct error *err)
+{
+    struct filesystem_sink *self = (struct filesystem_sink *)sink;
+    partition_commit_advance(self->commit, self->context.worker, watermark_us);
+    TRY(roll_files(self, err));
+    return self->context.owner == NULL ? filesystem_commit_due(self, err) : STATUS_OK; /* else with a checkpoint */
+}
+
 static enum status filesystem_finish(struct sink *sink, struct error *err)
 {
     struct filesystem_sink *self = (struct filesystem_sink *)sink;
@@ -256,13 +260,15 @@ static enum status filesystem_finish(struct sink *sink, struct error *err)
             TRY(filesystem_end_file(self, i, err));
         }
     }
-    return filesystem_finish_empty(self, err);
+    TRY(filesystem_finish_empty(self, err));
+    return self->context.owner == NULL ? partition_commit_run(self->commit, err) : STATUS_OK;
 }
 
 static void filesystem_close(struct sink *sink)
 {
     struct filesystem_sink *self = (struct filesystem_sink *)sink;
     filesystem_abandon(self);
+    partition_commit_close(self->commit);
     for (size_t i = 0; i < self->partition_count; i++) {
         free(self->partitions[i].folder);
     }

@@ -4,13 +4,14 @@
  * Shape       One open part file per partition (one in all without partitions). Without checkpoints a file is shown when it ends; with them
  *             (context.owner) it waits in `ended` for the checkpoint that covers it: see connectors/sink.h.
  * State       filesystem-sink/1 part=LENGTH:... part=LENGTH:...   each "part/1 folder=LENGTH:/day=1 id=LENGTH:ID bytes=N open=0"; the folder is
- *             that below the table's path.
+ *             that below the table's path. Then commit=LENGTH:... of partition_commit.h.
  */
 #ifndef SPATE_CONNECTORS_FILESYSTEM_FILESYSTEM_SINK_H
 #define SPATE_CONNECTORS_FILESYSTEM_FILESYSTEM_SINK_H
 
 #include "connectors/filesystem/filesystem.h"
 #include "connectors/filesystem/part_file.h"
+#include "connectors/filesystem/partition_commit.h"
 
 struct partition {
     char *folder;
@@ -31,7 +32,8 @@ struct filesystem_sink {
     const char *root;
     char *prefix;    /* of the names of this statement's files, with checkpoints of all attempts to run it */
     char *id_prefix; /* of the ids of this attempt's files */
-    bool success_file, begun, empties /* at the end, INSERT OVERWRITE has to remove what was there */;
+    bool begun, empties /* at the end, INSERT OVERWRITE has to remove what was there */;
+    struct partition_commit *commit; /* NULL: partitions are not committed */
     struct encoder *encoder;
     uint32_t *columns; /* of the row, that are in the records */
     uint32_t column_count;
@@ -55,6 +57,8 @@ enum status filesystem_find_partition(struct filesystem_sink *self, const char *
 extern const struct sink_commit filesystem_sink_commit;
 /* Before anything is written: what other attempts to run the job have left. */
 enum status filesystem_begin(struct filesystem_sink *self, struct error *err);
+/* Ends files of partitions whose commit is due, then commits those that can be. */
+enum status filesystem_commit_due(struct filesystem_sink *self, struct error *err);
 /* The partition's open file is complete. */
 enum status filesystem_end_file(struct filesystem_sink *self, size_t partition, struct error *err);
 /* INSERT OVERWRITE into a table without partitions, without a row. */

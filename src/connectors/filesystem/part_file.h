@@ -44,6 +44,7 @@ enum status folder_remove_files(const struct file_system *files, const char *pat
 /* Removes hidden part files in the folder and below: those of `owner_prefix` (".part-...") but not of `attempt_prefix`. */
 enum status folder_remove_leftovers(const struct file_system *files, const char *path, const char *owner_prefix, const char *attempt_prefix,
                                     struct error *err);
-enum status folder_put_file(const struct file_system *files, const char *folder, const char *name, struct error *err); /* an empty one */
+enum status folder_put_file(const struct file_system *files, const char *folder, const char *name,
+                            struct error *err); /* an empty one; nothing if the folder is gone */
 
 #endif

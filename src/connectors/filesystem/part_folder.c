@@ -30,7 +30,7 @@ enum status folder_put_file(const struct file_system *files, const char *folder,
         return error_set(err, ERROR_BUDGET_SPENT, "no room for a path");
     }
     int descriptor = files->open(files, path.bytes, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    enum status status = descriptor < 0 ? cannot(err, "create", path.bytes) : STATUS_OK;
+    enum status status = descriptor < 0 && errno != ENOENT ? cannot(err, "create", path.bytes) : STATUS_OK;
     if (descriptor >= 0) {
         files->close(files, descriptor);
         status = file_system_sync_folder(files, folder) ? STATUS_OK : cannot(err, "sync the folder", folder);

@@ -15,6 +15,7 @@ struct world {
     struct table table;
     struct fault_files files;
     bool partitioned, overwrite;
+    void *shared; /* of the workers of an attempt */
     uint32_t attempts;
     uint64_t checkpoint;
     struct text_builder states[WORKERS_MAX];
@@ -85,7 +86,8 @@ static enum status crew_open(struct crew *crew, struct world *world, uint32_t co
                                                             .overwrite = world->overwrite,
                                                             .statement_id = crew->statement,
                                                             .owner = "job-0",
-                                                            .files = &world->files.base};
+                                                            .files = &world->files.base,
+                                                            .shared = &world->shared};
         TRY(sink_open(&crew->contexts[crew->count], &crew->sinks[crew->count], err));
     }
     return STATUS_OK;
@@ -154,7 +156,7 @@ static enum status crew_run(struct world *world, struct crew *crew, struct error
             TRY(write_row(world, crew->sinks[(uint32_t)rows % crew->count], rows, err));
         }
         for (uint32_t i = 0; i < crew->count; i++) {
-            TRY(crew->sinks[i]->type->finish_tick(crew->sinks[i], err));
+            TRY(crew->sinks[i]->type->finish_tick(crew->sinks[i], rows == ROWS ? WATERMARK_END : WATERMARK_NONE, err));
         }
         if (tick % TICKS_PER_CHECKPOINT == 0) {
             TRY(checkpoint(world, crew, rows, err));

@@ -230,7 +230,7 @@ static void write_batch(struct table *table, const char *const *partitions, uint
     assert_int_equal(sink_open(&context, &sink, &table->err), STATUS_OK);
     make_batch(table, texts, ARRAY_LENGTH(texts), &batch);
     assert_int_equal(sink->type->write(sink, &batch, NULL, &table->err), STATUS_OK);
-    assert_int_equal(sink->type->finish_tick(sink, &table->err), STATUS_OK);
+    assert_int_equal(sink->type->finish_tick(sink, WATERMARK_NONE, &table->err), STATUS_OK);
     if (finish) {
         assert_int_equal(sink->type->finish(sink, &table->err), STATUS_OK);
     }
