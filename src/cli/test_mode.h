@@ -1,6 +1,7 @@
 /* cli/test_mode.h: the modes in which each test file runs.
  *
- * For         `spate test`: a query's final rows must not depend on parallelism, on where ticks are cut, or on the size of chunks.
+ * For         `spate test`: a query's final rows must not depend on parallelism, on where ticks are cut, on the size of
+ *             chunks, or on a restart from saved state in between.
  */
 #ifndef SPATE_CLI_TEST_MODE_H
 #define SPATE_CLI_TEST_MODE_H

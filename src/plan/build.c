@@ -44,7 +44,9 @@ static enum status build_one(const struct build *build, struct plan_node *node, 
     struct node *second = node->input_count > 1 ? input_of(build, node, 1) : NULL;
     switch (node->operator) {
     case PLAN_SOURCE:
-        return source_node_create(circuit, &node->read->spec, made, err);
+        TRY(source_node_create(circuit, &node->read->spec, made, err));
+        (*made)->label = node->table; /* its state is found by it */
+        return STATUS_OK;
     case PLAN_DEAD_LETTERS:
         return dead_letter_node_create(circuit, &node->dead_letter, made, err);
     case PLAN_VALUES:

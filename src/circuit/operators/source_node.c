@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "circuit/operators/source_state.h"
 #include "circuit/operators/specs.h"
 #include "circuit/source_ring.h"
 #include "connectors/position.h"
@@ -174,6 +175,8 @@ static const struct node_type source_node_type = {
     .finish_tick = source_node_finish_tick,
     .close = source_node_close,
     .pull = source_node_pull,
+    .save = source_node_save,
+    .restore = source_node_restore,
 };
 
 enum status source_node_create(struct circuit *circuit, const struct source_spec *spec, struct node **node, struct error *err)
@@ -187,6 +190,8 @@ enum status source_node_create(struct circuit *circuit, const struct source_spec
     }
     TRY_ALLOC(self->partitions, arena_alloc(circuit->arena, (self->partition_count + 1) * sizeof *self->partitions), err);
     TRY(circuit_add(circuit, &self->node, &source_node_type, "Source", NULL, 0, err));
+    self->node.tables = &source_state_table;
+    self->node.table_count = 1;
     *node = &self->node;
     return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "circuit/operators/source_node.h"
+#include "circuit/operators/source_state.h"
 #include "circuit/operators/specs.h"
 #include "connectors/position.h"
 #include "functions/program.h"
@@ -96,6 +97,8 @@ static const struct node_type values_node_type = {
     .finish_tick = values_node_finish_tick,
     .close = values_node_close,
     .pull = values_node_pull,
+    .save = values_state_save,
+    .restore = values_state_restore,
 };
 
 enum status values_node_create(struct circuit *circuit, const struct values_spec *spec, struct node **node, struct error *err)
@@ -107,6 +110,8 @@ enum status values_node_create(struct circuit *circuit, const struct values_spec
     TRY_ALLOC(self->handles, arena_alloc(circuit->arena, ((size_t)spec->row_count + 1) * sizeof(row_handle)), err);
     self->spec = spec;
     TRY(circuit_add(circuit, &self->node, &values_node_type, "Values", NULL, 0, err));
+    self->node.tables = &values_state_table;
+    self->node.table_count = 1;
     for (uint32_t c = 0; c < spec->schema->count; c++) {
         types[c] = spec->schema->columns[c].type;
     }
