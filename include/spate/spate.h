@@ -56,6 +56,9 @@ SPATE_API int spate_session_open(const char *const *settings, spate_session **se
 SPATE_API void spate_session_close(spate_session *session);
 SPATE_API const struct spate_error *spate_session_error(const spate_session *session);
 
+/* The name of jobs with checkpoints where 'pipeline.name' is not set; the command line gives that of the SQL file. */
+SPATE_API int spate_session_name_jobs(spate_session *session, const char *name);
+
 /* Executes the statement that starts at *offset of sql; *offset moves past it. *result is NULL when only blanks were left. */
 SPATE_API int spate_execute(spate_session *session, const char *sql, size_t length, size_t *offset, spate_result **result);
 /* Parses, binds and plans it, with no side effect except those of DDL and SET on the session's catalog. Warnings: spate_result_message. */

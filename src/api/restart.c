@@ -55,7 +55,7 @@ static enum status image_take(struct job *job, struct image *image, struct error
         status = error_set(err, ERROR_BUDGET_SPENT, "no room for the state of a job");
     }
     if (status == STATUS_OK) {
-        status = job_save(job, true, writers, err);
+        status = job_save(job, true, 0, writers, err);
     }
     if (status == STATUS_OK) {
         status = image_fill(image, writers, err);

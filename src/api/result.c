@@ -45,6 +45,7 @@ void spate_result_close(spate_result *result)
     *link = result->next;
     session_set_running(result->session, NULL);
     job_destroy(result->job);
+    checkpointer_close(result->checkpointer);
     if (result->plan != NULL) {
         plan_close(result->plan);
     }
@@ -135,6 +136,16 @@ int spate_result_schema(spate_result *result, struct ArrowSchema *schema)
     return status == STATUS_OK ? SPATE_OK : session_fail(result->session, status);
 }
 
+/* After a tick of a job with checkpoints. A job that was stopped has ended without the end of its input: it goes on when it is run again. */
+static enum status result_checkpoint(spate_result *result, struct error *err)
+{
+    if (result->state == JOB_RUNNING) {
+        return checkpointer_step(result->checkpointer, result->job, err);
+    }
+    return result->state == JOB_ENDED ? checkpointer_finish(result->checkpointer, result->job, job_reached_end(result->job), err)
+                                      : STATUS_OK;
+}
+
 static enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct error *err)
 {
     spate_session *session = result->session;
@@ -147,6 +158,9 @@ static enum status result_step(spate_result *result, int64_t wait_ms, int *step,
         job_cancel(result->job);
     }
     enum status status = job_step(result->job, wait_ms * 1000, &result->state, err);
+    if (status == STATUS_OK && result->checkpointer != NULL) {
+        status = result_checkpoint(result, err);
+    }
     session_set_running(session, NULL);
     TRY(status);
     if (result->state == JOB_CANCELLED) {

@@ -24,7 +24,7 @@ static const int error_classes[STATUS_COUNT] = {
     [STATUS_DENIED] = SPATE_ERROR_SQL,
     [STATUS_CORRUPT] = SPATE_ERROR_DATA,
     [STATUS_FULL] = SPATE_ERROR_LIMIT,
-    [STATUS_FENCED] = SPATE_ERROR_INTERNAL,
+    [STATUS_FENCED] = SPATE_ERROR_UNAVAILABLE,
     [STATUS_INTERNAL] = SPATE_ERROR_INTERNAL,
 };
 
@@ -100,6 +100,7 @@ void spate_session_close(spate_session *session)
     if (session->catalog != NULL) {
         catalog_destroy(session->catalog);
     }
+    durable_close_session(session);
     arena_destroy(session->arena);
     pthread_mutex_destroy(&session->mutex);
     free(session);

@@ -27,7 +27,10 @@ struct spate_session {
     struct spate_error public_error;
     struct spate_result *results; /* open ones, newest first */
     uint64_t statement_count;
-    pthread_mutex_t mutex; /* guards `running` */
+    struct storage *storage; /* opened by the first job that needs it; NULL before */
+    const char *default_job_name;
+    struct job_name *job_names; /* those that were used, newest first */
+    pthread_mutex_t mutex;      /* guards `running` */
     struct job *running;
     atomic_bool cancelled;
     bool opened; /* arena, settings and catalog are there */
@@ -46,6 +49,8 @@ struct spate_result {
     const struct ast_statement *statement; /* in the arena, with its text */
     struct plan *plan;
     struct job *job;
+    struct checkpointer *checkpointer; /* NULL: the job leaves nothing behind */
+    bool finished;                     /* an earlier process has brought the job to its end */
     enum job_state state;
     int64_t ticks; /* since the job was started or restarted */
     bool awaited;  /* INSERT: the next statement waits for its end */
@@ -67,6 +72,9 @@ enum status statement_run(spate_session *session, struct arena *arena, const str
                           spate_result *result, struct error *err);
 /* Plans the statement anew and starts its job; what the result has given and queued stays. parallelism 0: that of the session. */
 enum status statement_start_again(spate_result *result, uint32_t parallelism, struct error *err);
+/* api/durable.c: jobs that outlive their process. Opens the result's checkpointer, if it has none yet. */
+enum status durable_open(spate_result *result, const char **job_id, struct error *err);
+void durable_close_session(spate_session *session);
 /* api/restart.c: 'debug.restart-every': takes the job's state, ends it, and goes on with a new job from the state. */
 enum status result_restart(spate_result *result, struct error *err);
 /* api/show.c: SHOW and DESCRIBE. */

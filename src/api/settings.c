@@ -5,6 +5,9 @@
 static const char *const enabled_disabled[] = {"disabled", "enabled", NULL};
 static const char *const overflow_modes[] = {"error", "wrap", NULL};
 static const char *const not_null_modes[] = {"ERROR", "DROP", NULL};
+static const char *const checkpoint_modes[] = {"EXACTLY_ONCE", "AT_LEAST_ONCE", NULL};
+static const char *const externalized_modes[] = {"RETAIN_ON_CANCELLATION", "DELETE_ON_CANCELLATION", "NO_EXTERNALIZED_CHECKPOINTS", NULL};
+static const char *const claim_modes[] = {"NO_CLAIM", "CLAIM", "LEGACY", NULL};
 static const char *const sync_modes[] = {"auto", "true", "false", NULL};
 
 static const char *check_parallelism(const void *value)
@@ -42,7 +45,32 @@ static const char *check_restart_parallelism(const void *value)
     return parallelism >= 0 && parallelism <= 256 ? NULL : "it must be from 1 to 256, or 0 for parallelism.default";
 }
 
+static const char *check_retained(const void *value)
+{
+    int64_t retained = *(const int64_t *)value;
+    return retained >= 1 && retained <= 60 ? NULL : "it must be from 1 to 60";
+}
+
+static const char *check_tolerable(const void *value)
+{
+    return *(const int64_t *)value >= 0 ? NULL : "it must not be negative";
+}
+
+static const char *check_checkpoint_mode(const void *value)
+{
+    return *(const int32_t *)value == 0 ? NULL : "checkpoints here are always exactly once, at no cost over AT_LEAST_ONCE";
+}
+
+static const char *check_claim_mode(const void *value)
+{
+    return *(const int32_t *)value == 0 ? NULL : "a savepoint is always left as it is: its files are its own";
+}
+
 const struct option_def session_options[] = {
+    {.name = "azure.*",
+     OPTION_TEXT(struct session_settings, storage_other),
+     .flags = OPTION_PREFIX,
+     .summary = "Credentials and endpoint of storage on Azure Blob (docs/storage.md)."},
     {.name = "debug.restart-every",
      OPTION_INT64(struct session_settings, restart_every),
      .initial = "0",
@@ -54,6 +82,64 @@ const struct option_def session_options[] = {
      .initial = "0",
      .check = check_restart_parallelism,
      .summary = "Workers of every other job that 'debug.restart-every' starts; 0: parallelism.default."},
+    {.name = "execution.checkpointing.dir",
+     OPTION_TEXT(struct session_settings, checkpoint_dir),
+     .summary = "Where checkpoints go: a folder or URI; also the root of storage where 'storage.uri' is not set."},
+    {.name = "execution.checkpointing.externalized-checkpoint-retention",
+     OPTION_CHOICE(struct session_settings, externalized, externalized_modes),
+     .initial = "RETAIN_ON_CANCELLATION",
+     .summary = "Whether checkpoints stay when the job has ended; the other two remove them."},
+    {.name = "execution.checkpointing.incremental",
+     OPTION_BOOL(struct session_settings, checkpoint_incremental),
+     .initial = "true",
+     .summary = "Whether a checkpoint holds only what has changed since the last."},
+    {.name = "execution.checkpointing.interval",
+     OPTION_DURATION(struct session_settings, checkpoint_interval),
+     .initial = "0 ms",
+     .summary = "How often an INSERT's state is saved, so that it goes on from there when it is run again; 0: never."},
+    {.name = "execution.checkpointing.min-pause",
+     OPTION_DURATION(struct session_settings, checkpoint_min_pause),
+     .initial = "0 ms",
+     .summary = "The least time between the end of a checkpoint and the next."},
+    {.name = "execution.checkpointing.mode",
+     OPTION_CHOICE(struct session_settings, checkpoint_mode, checkpoint_modes),
+     .initial = "EXACTLY_ONCE",
+     .check = check_checkpoint_mode,
+     .summary = "The guarantee: always EXACTLY_ONCE."},
+    {.name = "execution.checkpointing.num-retained",
+     OPTION_INT64(struct session_settings, checkpoints_retained),
+     .initial = "3",
+     .check = check_retained,
+     .summary = "Checkpoints that are kept: an older one is used when the newest is damaged."},
+    {.name = "execution.checkpointing.timeout",
+     OPTION_DURATION(struct session_settings, checkpoint_timeout),
+     .initial = "10 min",
+     .summary = "A checkpoint that takes longer ends the job."},
+    {.name = "execution.checkpointing.tolerable-failed-checkpoints",
+     OPTION_INT64(struct session_settings, checkpoints_tolerable_failed),
+     .initial = "0",
+     .check = check_tolerable,
+     .summary = "Checkpoints in a row that may fail before the job does."},
+    {.name = "execution.state-recovery.claim-mode",
+     OPTION_CHOICE(struct session_settings, claim_mode, claim_modes),
+     .initial = "NO_CLAIM",
+     .check = check_claim_mode,
+     .summary = "Who owns the savepoint that a job starts from: always NO_CLAIM."},
+    {.name = "execution.state-recovery.fresh",
+     OPTION_BOOL(struct session_settings, fresh),
+     .initial = "false",
+     .summary = "Forget the job's checkpoints and start anew (--fresh)."},
+    {.name = "execution.state-recovery.ignore-unclaimed-state",
+     OPTION_BOOL(struct session_settings, ignore_unclaimed),
+     .initial = "false",
+     .summary = "Leave out state that fits no operator of the SQL, instead of refusing to start."},
+    {.name = "execution.state-recovery.path",
+     OPTION_TEXT(struct session_settings, recovery_path),
+     .summary = "A savepoint to start from when the job has no checkpoint of its own (--from-savepoint)."},
+    {.name = "high-availability.standby",
+     OPTION_BOOL(struct session_settings, standby),
+     .initial = "false",
+     .summary = "When another process runs the job, wait until it has gone, then go on in its place (--standby)."},
     {.name = "parallelism.default",
      OPTION_INT64(struct session_settings, parallelism),
      .initial = "1",
@@ -73,6 +159,9 @@ const struct option_def session_options[] = {
      .initial = "128",
      .check = check_max_parallelism,
      .summary = "Key groups: the most workers that state can be spread over."},
+    {.name = "pipeline.name",
+     OPTION_TEXT(struct session_settings, job_name),
+     .summary = "The name under which a job with checkpoints is found again; not set: that of the SQL file."},
     {.name = "pipeline.source.ring",
      OPTION_BYTES(struct session_settings, ring),
      .initial = "4 mb",
@@ -86,6 +175,17 @@ const struct option_def session_options[] = {
      OPTION_DURATION(struct session_settings, tick_target),
      .initial = "20 ms",
      .summary = "How long a tick lasts under load."},
+    {.name = "s3.*",
+     OPTION_TEXT(struct session_settings, storage_other),
+     .flags = OPTION_PREFIX,
+     .summary = "Credentials and endpoint of storage on S3 (docs/storage.md)."},
+    {.name = "storage.uri",
+     OPTION_TEXT(struct session_settings, storage_uri),
+     .summary = "The root of storage: a folder or URI; not set: $XDG_STATE_HOME/spate or ~/.local/state/spate."},
+    {.name = "storage.*",
+     OPTION_TEXT(struct session_settings, storage_other),
+     .flags = OPTION_PREFIX,
+     .summary = "Where and how storage keeps things, and for how long (docs/storage.md)."},
     {.name = "table.dml-sync",
      OPTION_CHOICE(struct session_settings, dml_sync, sync_modes),
      .initial = "auto",
@@ -122,7 +222,6 @@ static const struct {
     const char *key, *summary;
 } advisory[] = {
     {"execution.runtime-mode", "the final rows of a query are the same in STREAMING and BATCH"},
-    {"pipeline.name", "statements run in this session, where no one looks them up by name"},
     {"table.exec.mini-batch.allow-latency", "a tick is the batch, see pipeline.tick.target"},
     {"table.exec.mini-batch.enabled", "rows are always processed in batches, one per tick"},
     {"table.exec.mini-batch.size", "a tick is the batch, see pipeline.tick.rows"},
@@ -167,6 +266,60 @@ static enum status settings_check_zone(struct settings *settings, const char *ke
     return strcmp(key, "table.local-time-zone") == 0 ? time_zone_find(settings->arena, value, &zone, err) : STATUS_OK;
 }
 
+static bool settings_is_of_storage(const char *key)
+{
+    static const char *const prefixes[] = {"storage.", "azure.", "s3.", "execution.checkpointing.dir"};
+    for (uint32_t i = 0; i < ARRAY_LENGTH(prefixes); i++) {
+        if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum status settings_keep_storage(struct settings *settings, const char *key, const char *value, struct error *err)
+{
+    struct object_option *kept;
+    char *name;
+    TRY_ALLOC(name, arena_text(settings->arena, key, strlen(key)), err);
+    TRY_ALLOC(kept, arena_grow(settings->arena, settings->storage, &settings->storage_capacity, settings->storage_count + 1, sizeof *kept),
+              err);
+    settings->storage = kept;
+    uint32_t at = 0;
+    while (at < settings->storage_count && strcmp(kept[at].name, key) != 0) {
+        at++;
+    }
+    kept[at] = (struct object_option){name, value};
+    settings->storage_count += at == settings->storage_count;
+    return STATUS_OK;
+}
+
+static void settings_forget_storage(struct settings *settings, const char *key)
+{
+    for (uint32_t i = 0; i < settings->storage_count; i++) {
+        if (strcmp(settings->storage[i].name, key) == 0) {
+            settings->storage[i] = settings->storage[--settings->storage_count];
+            return;
+        }
+    }
+}
+
+struct checkpoint_settings settings_checkpoints(const struct settings *settings)
+{
+    const struct session_settings *values = &settings->values;
+    return (struct checkpoint_settings){.interval_us = values->checkpoint_interval.us,
+                                        .min_pause_us = values->checkpoint_min_pause.us,
+                                        .timeout_us = values->checkpoint_timeout.us,
+                                        .retained = values->checkpoints_retained,
+                                        .tolerable_failed = values->checkpoints_tolerable_failed,
+                                        .incremental = values->checkpoint_incremental,
+                                        .delete_at_end = values->externalized != 0,
+                                        .ignore_unclaimed = values->ignore_unclaimed,
+                                        .fresh = values->fresh,
+                                        .standby = values->standby,
+                                        .restore_from = values->recovery_path};
+}
+
 enum status settings_set(struct settings *settings, const char *key, const char *value, const char **message, struct error *err)
 {
     *message = NULL;
@@ -177,6 +330,9 @@ enum status settings_set(struct settings *settings, const char *key, const char 
         settings->advisory_texts[found] = copy;
         *message = arena_format(settings->arena, "'%s' changes nothing here: %s", key, advisory[found].summary);
         return STATUS_OK;
+    }
+    if (settings_is_of_storage(key)) {
+        TRY(settings_keep_storage(settings, key, copy, err));
     }
     const struct option_def *def;
     TRY(option_find(session_options, session_option_count, "the session", key, &def, err));
@@ -206,6 +362,7 @@ enum status settings_reset(struct settings *settings, const char *key, struct er
         }
         const struct option_def *def;
         TRY(option_find(session_options, session_option_count, "the session", key, &def, err));
+        settings_forget_storage(settings, key);
         return settings_reset_one(settings, def, err);
     }
     for (uint32_t i = 0; i < session_option_count; i++) {
@@ -214,6 +371,7 @@ enum status settings_reset(struct settings *settings, const char *key, struct er
     for (uint32_t i = 0; i < ARRAY_LENGTH(advisory); i++) {
         settings->advisory_texts[i] = NULL;
     }
+    settings->storage_count = 0;
     return STATUS_OK;
 }
 
@@ -252,6 +410,8 @@ struct plan_settings settings_plan(const struct settings *settings)
                 .watermark_interval_us = values->watermark_interval.us,
                 .ring_bytes = values->ring.bytes,
                 .max_parallelism = (uint32_t)values->max_parallelism,
+                .checkpointed = values->checkpoint_interval.us > 0,
+                .incremental = values->checkpoint_interval.us > 0 && values->checkpoint_incremental,
             },
         .watermark_interval_us = values->watermark_interval.us,
         .idle_timeout_us = values->idle_timeout.us,

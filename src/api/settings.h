@@ -11,6 +11,7 @@
 
 #include "base/option.h"
 #include "functions/evaluation.h"
+#include "job/checkpointer.h"
 #include "plan/plan.h"
 
 struct session_settings {
@@ -21,6 +22,14 @@ struct session_settings {
     struct byte_size ring, process_memory;
     const char *time_zone;
     int32_t legacy_cast, sum_overflow, not_null, dml_sync;
+    /* jobs that outlive their process */
+    const char *job_name; /* NULL: not set */
+    struct duration checkpoint_interval, checkpoint_min_pause, checkpoint_timeout;
+    int64_t checkpoints_retained, checkpoints_tolerable_failed;
+    bool checkpoint_incremental, ignore_unclaimed, fresh, standby;
+    int32_t checkpoint_mode, externalized, claim_mode;
+    const char *checkpoint_dir, *recovery_path, *storage_uri;
+    const char *storage_other; /* the last of the keys below "storage.", "azure.", "s3."; all are in `storage` */
 };
 extern const struct option_def session_options[];
 extern const uint32_t session_option_count;
@@ -30,6 +39,8 @@ struct settings {
     struct session_settings values;
     const char **texts; /* by option: as set; NULL: the default holds */
     const char **advisory_texts;
+    struct object_option *storage; /* keys of storage, as set; their meaning is checked when the storage is opened */
+    uint32_t storage_count, storage_capacity;
 };
 enum status settings_open(struct settings *settings, struct arena *arena, struct error *err);
 /* *message: what to tell the user, NULL for nothing. */
@@ -39,6 +50,7 @@ enum status settings_reset(struct settings *settings, const char *key, struct er
 void settings_each(const struct settings *settings, void (*each)(void *context, const char *key, const char *value), void *context);
 enum status settings_evaluation(const struct settings *settings, struct arena *arena, struct evaluation *evaluation, struct error *err);
 struct plan_settings settings_plan(const struct settings *settings);
+struct checkpoint_settings settings_checkpoints(const struct settings *settings);
 /* The key, the default and the meaning of advisory key i; false past the last. */
 /* table.dml-sync: is an INSERT waited for before the next statement? */
 bool settings_waits(const struct settings *settings, bool bounded);

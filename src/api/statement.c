@@ -38,8 +38,14 @@ static enum status statement_prepare(struct statement *self, struct error *err)
 
 static enum status statement_start_job(struct statement *self, struct error *err)
 {
-    return job_create(self->result->plan, &self->session->budget, &self->result->evaluation, self->session->clock, &self->context.settings,
-                      &self->result->job, err);
+    spate_result *result = self->result;
+    TRY(job_create(self->result->plan, &self->session->budget, &self->result->evaluation, self->session->clock, &self->context.settings,
+                   &self->result->job, err));
+    if (result->checkpointer != NULL) {
+        TRY(checkpointer_restore(result->checkpointer, result->job, err));
+        result->state = result->finished ? JOB_ENDED : JOB_RUNNING; /* a finished one is restored so that its sinks show all of it */
+    }
+    return STATUS_OK;
 }
 
 /* ---- texts as results ---- */
@@ -95,6 +101,9 @@ static enum status inserts_run(struct statement *self, const struct ast_statemen
     TRY_ALLOC(bound, arena_alloc(self->arena, (count + 1) * sizeof *bound), err);
     for (uint32_t i = 0; i < count; i++) {
         TRY(bind_insert(&self->context.bind, &inserts[i]->insert, &bound[i], err));
+    }
+    if (self->mode == STATEMENT_EXECUTE && self->context.settings.pipeline.checkpointed) {
+        TRY(durable_open(self->result, &self->context.job_id, err));
     }
     TRY(plan_make_inserts(&self->context, bound, count, &self->result->plan, err));
     if (self->mode == STATEMENT_EXPLAIN) {

@@ -19,6 +19,8 @@ enum status circuit_create(struct budget *budget, const struct evaluation *evalu
     created->evaluation = *evaluation;
     created->clock = clock;
     created->settings = *settings;
+    created->checkpointed = settings->checkpointed;
+    created->incremental = settings->incremental;
     created->wakeup = wakeup;
     created->worker = worker;
     created->worker_count = worker_count;

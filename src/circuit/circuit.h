@@ -22,6 +22,8 @@ struct pipeline_settings {
     int64_t watermark_interval_us; /* pipeline.auto-watermark-interval */
     size_t ring_bytes;             /* pipeline.source.ring */
     uint32_t max_parallelism;      /* pipeline.max-parallelism */
+    bool checkpointed;             /* results are shown by `committed` (circuit/node.h), not by the end of input */
+    bool incremental;              /* checkpoints hold changes: nodes keep lists of what they touch */
 };
 struct circuit {
     struct arena *arena;
@@ -32,7 +34,7 @@ struct circuit {
     uint32_t worker, worker_count;
     struct held_meeting *held_meeting; /* set before nodes are made; shared by the circuits of a job, NULL when there is but one */
     uint32_t held_count;               /* held_errors made */
-    bool incremental;                  /* checkpoints after the first hold changes only: nodes keep lists of what they touch */
+    bool checkpointed, incremental;    /* as in the settings */
     const atomic_bool *cancelled;      /* set by any thread: pull comes back soon */
     struct wakeup *wakeup;             /* signalled when a source has rows; the job waits on it */
     uint64_t tick_number;              /* of the tick that runs */
@@ -58,6 +60,7 @@ int64_t circuit_next_timer(const struct circuit *circuit);            /* INT64_M
 
 /* State, between two ticks (circuit_state.c). */
 enum status circuit_name_nodes(struct circuit *circuit, struct error *err); /* once, when all nodes are there */
+enum status circuit_committed(struct circuit *circuit, uint64_t checkpoint, struct error *err);
 enum status circuit_save(struct circuit *circuit, struct snapshot_writer *writer, struct error *err);
 /* Whom the rows of a snapshot go to; then circuit_restored. */
 struct snapshot_target circuit_restore_target(struct circuit *circuit, bool ignore_unclaimed);

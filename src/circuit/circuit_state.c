@@ -28,6 +28,9 @@ static uint64_t node_shape(const struct node *node, struct text_builder *text)
     if (node->table_count == 0 && node->input_count == 1) {
         return node->inputs[0]->shape;
     }
+    if (node->type->committed != NULL) { /* a sink: whatever feeds it */
+        return hash_combine(text_hash(node->type->name), text_hash(node->label));
+    }
     uint64_t shape = node->table_count > 0 || node->input_count == 0 ? text_hash(node->type->name) : 0;
     if (node->input_count == 0) {
         shape = hash_combine(shape, text_hash(node->label));
@@ -139,6 +142,17 @@ enum status circuit_restored(struct circuit *circuit, struct error *err)
         struct node *node = circuit->nodes[i];
         if (node->claimed && node->type->restored != NULL) {
             TRY(node->type->restored(node, err));
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status circuit_committed(struct circuit *circuit, uint64_t checkpoint, struct error *err)
+{
+    for (uint32_t i = 0; i < circuit->node_count; i++) {
+        struct node *node = circuit->nodes[i];
+        if (node->type->committed != NULL) {
+            TRY(node->type->committed(node, checkpoint, err));
         }
     }
     return STATUS_OK;

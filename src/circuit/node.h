@@ -68,6 +68,8 @@ struct node_type {
     enum status (*restore)(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err);
     /* All rows are there; not called when the snapshot knows none of the node's tables. NULL: nothing to do. */
     enum status (*restored)(struct node *node, struct error *err);
+    /* Sinks: the checkpoint of this number is complete, with all that was written before its save. NULL: nothing to do. */
+    enum status (*committed)(struct node *node, uint64_t checkpoint, struct error *err);
 };
 
 struct edge {

@@ -94,6 +94,25 @@ static int take_timeout(struct script_arguments *arguments, const char *value)
     return 0;
 }
 
+static int take_fresh(struct script_arguments *arguments, const char *value)
+{
+    (void)value;
+    return take_setting(arguments, "execution.state-recovery.fresh=true");
+}
+
+static int take_standby(struct script_arguments *arguments, const char *value)
+{
+    (void)value;
+    return take_setting(arguments, "high-availability.standby=true");
+}
+
+static int take_savepoint(struct script_arguments *arguments, const char *value)
+{
+    static char setting[4096 + 64];
+    int length = snprintf(setting, sizeof setting, "execution.state-recovery.path=%s", value);
+    return length < (int)sizeof setting ? take_setting(arguments, setting) : usage_error("--from-savepoint '%s' is too long", value);
+}
+
 static const struct {
     const char *name, *long_name, *value, *summary;
     int (*take)(struct script_arguments *arguments, const char *value);
@@ -103,6 +122,9 @@ static const struct {
     {"-v", "--variable", "NAME=VALUE", "a variable, used as ${NAME}", take_variable},
     {"-s", "--set", "KEY=VALUE", "a setting, as SET 'KEY' = 'VALUE' before the script", take_setting},
     {"-o", "--output", "FORM", "table, tableau, changelog, csv, tsv, json, jsonl, vertical, markdown", take_form},
+    {"--fresh", "--fresh", NULL, "forget the checkpoints of the script's jobs and start anew", take_fresh},
+    {"--from-savepoint", "--from-savepoint", "PATH", "start jobs without a checkpoint from this savepoint", take_savepoint},
+    {"--standby", "--standby", NULL, "wait while another process runs the job, then go on in its place", take_standby},
     {"--limit", "--limit", "N", "end a SELECT after N rows", take_limit},
     {"--timeout", "--timeout", "D", "end a SELECT after this time, e.g. '10 s'", take_timeout},
 };
@@ -111,6 +133,9 @@ static int parse_flag(struct script_arguments *arguments, int argc, char **argv,
 {
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (strcmp(argv[*at], flags[i].name) == 0 || strcmp(argv[*at], flags[i].long_name) == 0) {
+            if (flags[i].value == NULL) {
+                return flags[i].take(arguments, NULL);
+            }
             if (*at + 1 >= argc) {
                 return usage_error("%s needs a value", argv[*at]);
             }

@@ -132,6 +132,9 @@ static int run_text(struct run *run, spate_result *result)
 
 static int run_insert(struct run *run, spate_result **result)
 {
+    if (spate_result_message(*result)[0] != '\0') {
+        fprintf(stderr, "%s\n", spate_result_message(*result));
+    }
     if (spate_result_is_awaited(*result) || run->background_count == BACKGROUND_MAX) {
         return run_to_end(run, *result, NULL);
     }
@@ -178,11 +181,26 @@ static int run_statement(struct run *run, size_t *offset, bool *more)
     return code;
 }
 
+/* "jobs/orders.sql" names its jobs "orders". */
+static int run_name_jobs(struct run *run)
+{
+    char name[256];
+    const char *slash = strrchr(run->script->name, '/');
+    const char *base = slash == NULL ? run->script->name : slash + 1;
+    size_t length = strcspn(base, ".");
+    if (base[0] == '<' || length == 0 || length >= sizeof name) {
+        return 0;
+    }
+    memcpy(name, base, length);
+    name[length] = '\0';
+    return spate_session_name_jobs(run->session, name) == SPATE_OK ? 0 : run_fail(run, false);
+}
+
 static int run_script(struct run *run)
 {
     size_t offset = 0;
     bool more = true;
-    int code = 0;
+    int code = run_name_jobs(run);
     while (more && code == 0 && !signals_terminated()) {
         code = run_statement(run, &offset, &more);
     }

@@ -205,8 +205,10 @@ enum status job_step(struct job *job, int64_t wait_us, enum job_state *state, st
         if (status != STATUS_OK) {
             job->state = JOB_FAILED;
         } else if (job->agreed.ended) {
+            job->ticks_done++;
             job->state = JOB_ENDED;
         } else if (job->agreed.rows) {
+            job->ticks_done++;
             job_adapt(job, job->clock->monotonic_us(job->clock) - start_us);
         } else {
             job_wait(job, seen, wait_us);
@@ -231,6 +233,16 @@ void job_finish_sources(struct job *job)
 uint32_t job_worker_count(const struct job *job)
 {
     return job->worker_count;
+}
+
+bool job_reached_end(const struct job *job)
+{
+    return job->state == JOB_ENDED && job->agreed.ended;
+}
+
+uint64_t job_ticks(const struct job *job)
+{
+    return job->ticks_done;
 }
 
 bool job_is_idle(const struct job *job)

@@ -28,6 +28,7 @@ struct job {
     uint32_t worker_count;
     struct held_meeting *held_meeting; /* with several workers */
     struct tick tick;
+    uint64_t ticks_done; /* with rows, or the last */
     struct tick_votes agreed;
     int64_t clock_offset_us; /* job clock = monotonic + offset */
     struct tick_barrier barrier;

@@ -4,12 +4,20 @@
 
 #include "job/job_internal.h"
 
-enum status job_save(struct job *job, bool full, struct snapshot_writer **writers, struct error *err)
+enum status job_save(struct job *job, bool full, uint64_t checkpoint, struct snapshot_writer **writers, struct error *err)
 {
     for (uint32_t i = 0; i < job->worker_count; i++) {
         struct circuit *circuit = job->workers[i].circuit;
-        TRY(snapshot_writer_create(circuit->budget, full, &writers[i], err));
+        TRY(snapshot_writer_create(circuit->budget, full, checkpoint, &writers[i], err));
         TRY(circuit_save(circuit, writers[i], err));
+    }
+    return STATUS_OK;
+}
+
+enum status job_committed(struct job *job, uint64_t checkpoint, struct error *err)
+{
+    for (uint32_t i = 0; i < job->worker_count; i++) {
+        TRY(circuit_committed(job->workers[i].circuit, checkpoint, err));
     }
     return STATUS_OK;
 }

@@ -14,7 +14,9 @@
 #include "storage/object.h"
 
 /* One writer per worker, in writers[worker]; the caller destroys them, also after an error. */
-enum status job_save(struct job *job, bool full, struct snapshot_writer **writers, struct error *err);
+enum status job_save(struct job *job, bool full, uint64_t checkpoint, struct snapshot_writer **writers, struct error *err);
+/* The checkpoint is complete: sinks show what it holds. */
+enum status job_committed(struct job *job, uint64_t checkpoint, struct error *err);
 
 struct job_chain {
     const char *const *files; /* names for messages, from the oldest to the newest */

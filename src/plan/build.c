@@ -94,7 +94,9 @@ static enum status build_one(const struct build *build, struct plan_node *node, 
     case PLAN_UNNEST:
         return unnest_node_create(circuit, &node->unnest, first, made, err);
     case PLAN_SINK:
-        return sink_node_create(circuit, &node->sink, first, made, err);
+        TRY(sink_node_create(circuit, &node->sink, first, made, err));
+        (*made)->label = node->table;
+        return STATUS_OK;
     case PLAN_RESULT:
         return result_node_create(circuit, &node->result, first, made, err);
     case PLAN_OPERATOR_COUNT:

@@ -40,9 +40,11 @@ struct snapshot_table {
 
 struct snapshot_writer;
 /* full: all rows; else what has changed since the last writer of this worker. */
-enum status snapshot_writer_create(struct budget *budget, bool full, struct snapshot_writer **writer, struct error *err);
+enum status snapshot_writer_create(struct budget *budget, bool full, uint64_t checkpoint, struct snapshot_writer **writer,
+                                   struct error *err);
 void snapshot_writer_destroy(struct snapshot_writer *writer);
 bool snapshot_is_full(const struct snapshot_writer *writer);
+uint64_t snapshot_checkpoint(const struct snapshot_writer *writer); /* its number */
 /* The tables that follow are of this operator. */
 enum status snapshot_begin(struct snapshot_writer *writer, const char *operator_id, const struct snapshot_table *tables, uint32_t count,
                            struct error *err);

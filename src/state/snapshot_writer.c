@@ -16,6 +16,7 @@ struct block {
 struct snapshot_writer {
     struct budget *budget;
     bool full;
+    uint64_t checkpoint;
     struct block *blocks;
     uint32_t block_count, block_capacity;
     uint32_t table_count;                /* of all operators so far */
@@ -26,7 +27,8 @@ struct snapshot_writer {
     struct text_builder scratch;
 };
 
-enum status snapshot_writer_create(struct budget *budget, bool full, struct snapshot_writer **writer, struct error *err)
+enum status snapshot_writer_create(struct budget *budget, bool full, uint64_t checkpoint, struct snapshot_writer **writer,
+                                   struct error *err)
 {
     struct snapshot_writer *created = calloc(1, sizeof *created);
     if (created == NULL) {
@@ -34,6 +36,7 @@ enum status snapshot_writer_create(struct budget *budget, bool full, struct snap
     }
     created->budget = budget;
     created->full = full;
+    created->checkpoint = checkpoint;
     *writer = created;
     return STATUS_OK;
 }
@@ -55,6 +58,11 @@ void snapshot_writer_destroy(struct snapshot_writer *writer)
 bool snapshot_is_full(const struct snapshot_writer *writer)
 {
     return writer->full;
+}
+
+uint64_t snapshot_checkpoint(const struct snapshot_writer *writer)
+{
+    return writer->checkpoint;
 }
 
 uint64_t snapshot_rows(const struct snapshot_writer *writer)

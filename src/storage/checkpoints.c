@@ -308,6 +308,15 @@ enum status checkpoint_find_valid(struct storage *storage, const char *job, cons
     return STATUS_OK;
 }
 
+enum status checkpoint_remove_file(struct storage *storage, const char *job, const struct checkpoint_file *file, struct error *err)
+{
+    enum object_result result;
+    char key[OBJECT_KEY_MAX + 1];
+    TRY(storage_check(storage, ACCESS_CHECKPOINTS, ACCESS_DELETE, job, err));
+    snprintf(key, sizeof key, "v1/%s", file->key);
+    return store_remove(storage_objects(storage, STORE_CHECKPOINTS), key, NULL, &result, err);
+}
+
 enum status checkpoint_remove(struct storage *storage, const char *job, const char *task, uint64_t seq, enum object_result *result,
                               struct error *err)
 {

@@ -83,6 +83,8 @@ struct checkpoint_choice {
 enum status checkpoint_find_valid(struct storage *storage, const char *job, const char *task, const struct checkpoint_choice *choice,
                                   struct arena *arena, enum object_result *result, struct checkpoint_manifest *manifest,
                                   const char **skipped, struct error *err);
+/* Removes a file at once. Only the process that runs the task may, and only when no manifest that is kept names it. */
+enum status checkpoint_remove_file(struct storage *storage, const char *job, const struct checkpoint_file *file, struct error *err);
 /* Removes the manifest; its files are swept later, unless others name them. */
 enum status checkpoint_remove(struct storage *storage, const char *job, const char *task, uint64_t seq, enum object_result *result,
                               struct error *err);

@@ -10,7 +10,7 @@
 
 enum { RECORD_VERSION = 1, NONCE_LETTERS = 16, IDS_DRAWN = 8 };
 
-#define X(desired, name) [JOB_##desired] = name,
+#define X(desired, name) [DESIRED_##desired] = name,
 static const char *const desired_names[] = {JOB_DESIRED_LIST(X)};
 #undef X
 /* The members that are JSON of any form, by name. */
@@ -87,7 +87,7 @@ static enum status record_text(struct storage *storage, const struct job_record 
 static void desired_read(struct document *document, struct job_record *record)
 {
     const char *name = document_text(document, document->root, "desired", DOCUMENT_REQUIRED);
-    for (uint32_t i = 0; i < JOB_DESIRED_COUNT && name != NULL; i++) {
+    for (uint32_t i = 0; i < DESIRED_COUNT && name != NULL; i++) {
         if (strcmp(name, desired_names[i]) == 0) {
             record->desired = (enum job_desired)i;
             return;
@@ -158,7 +158,7 @@ static enum status record_put(struct storage *storage, struct job_record *record
     record->changed_us = storage_clock(storage)->wall_us(storage_clock(storage));
     TRY(record_key(record->id, key, err));
     TRY(record_text(storage, record, arena, &text, err));
-    TRY(store_put(storage_objects(storage, STORE_JOBS), key, text.bytes, text.length, condition, record->etag, result, &info, err));
+    TRY(store_put(storage_objects(storage, STORE_JOBS), key, text.bytes, text.length, condition, condition == PUT_IF_MATCH ? record->etag : NULL, result, &info, err));
     if (*result == OBJECT_OK) {
         memcpy(record->etag, info.etag, sizeof record->etag);
         record->document = text.bytes;

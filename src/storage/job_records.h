@@ -11,8 +11,8 @@
 
 /* How the job should be. */
 #define JOB_DESIRED_LIST(X) X(RUNNING, "running") X(PAUSED, "paused") X(STOPPED, "stopped") X(KILLED, "killed")
-#define X(desired, name)    JOB_##desired,
-enum job_desired { JOB_DESIRED_LIST(X) JOB_DESIRED_COUNT };
+#define X(desired, name)    DESIRED_##desired,
+enum job_desired { JOB_DESIRED_LIST(X) DESIRED_COUNT };
 #undef X
 const char *job_desired_name(enum job_desired desired);
 

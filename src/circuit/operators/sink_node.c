@@ -96,12 +96,43 @@ static void sink_node_close(struct node *node)
     }
 }
 
+/* ---- the state table "output": what the sink's prepare gave ---- */
+
+static const struct column output_columns[] = {{.name = "state", .type = &type_bytes}};
+static const struct schema output_schema = {ARRAY_LENGTH(output_columns), output_columns};
+static const struct snapshot_table output_table = {.name = "output", .schema = &output_schema, .place = SNAPSHOT_ONE, .expiry = -1};
+
+static enum status sink_node_save(struct node *node, struct snapshot_writer *writer, struct error *err)
+{
+    struct text_builder state = {0};
+    enum status status = sink_node_prepare(node, snapshot_checkpoint(writer), &state, err);
+    const struct snapshot_cell cell = {.bytes = {state.bytes, state.length}};
+    if (status == STATUS_OK) {
+        status = snapshot_write_cells(writer, 0, 0, &cell, err);
+    }
+    text_builder_close(&state);
+    return status;
+}
+
+static enum status sink_node_take(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    (void)table;
+    for (uint32_t row = 0; row < rows->batch->count; row++) {
+        struct text state = snapshot_text(rows->batch, row, 0);
+        TRY(sink_node_restore(node, state.bytes, state.length, err));
+    }
+    return STATUS_OK;
+}
+
 static const struct node_type sink_node_type = {
     .name = "Sink",
     .receive = sink_node_receive,
     .finish_tick = sink_node_finish_tick,
     .close = sink_node_close,
     .stop = sink_node_stop,
+    .save = sink_node_save,
+    .restore = sink_node_take,
+    .committed = sink_node_committed,
 };
 
 enum status sink_node_create(struct circuit *circuit, const struct sink_spec *spec, struct node *input, struct node **node,
@@ -122,6 +153,10 @@ enum status sink_node_create(struct circuit *circuit, const struct sink_spec *sp
     }
     TRY(circuit_add(circuit, &self->node, &sink_node_type, "Sink", &input, 1, err));
     TRY(sink_open(context, &self->sink, err));
+    if (self->sink->type->commit != NULL && context->owner != NULL) {
+        self->node.tables = &output_table;
+        self->node.table_count = 1;
+    }
     if (spec->input.changes && !self->sink->type->any_order) {
         TRY(change_log_create(circuit->budget, types, schema->count, &self->log, err));
     }

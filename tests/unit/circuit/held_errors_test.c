@@ -85,7 +85,7 @@ static struct files team_save(struct team *team)
     for (uint32_t w = 0; w < team->workers; w++) {
         struct error err;
         struct snapshot_writer *writer;
-        require(snapshot_writer_create(&team->budget, true, &writer, &err), &err);
+        require(snapshot_writer_create(&team->budget, true, 0, &writer, &err), &err);
         require(snapshot_begin(writer, "calc-1", &held_errors_table, 1, &err), &err);
         require(held_errors_save(team->held[w], writer, 0, &err), &err);
         require(snapshot_finish(writer, put_bytes, &files.bytes[w], &err), &err);

@@ -26,7 +26,7 @@ static void job_gets_an_id_that_its_name_leads_to(void **state)
     assert_string_equal(id, record.id);
     REQUIRE(job_record_read(f.storage, id, f.arena, &result, &again, &f.err), &f);
     assert_string_equal(again.name, "orders");
-    assert_int_equal(again.desired, JOB_RUNNING);
+    assert_int_equal(again.desired, DESIRED_RUNNING);
     assert_int_equal(again.seat_high, 16);
     assert_string_equal(again.plans, "{\"3\":{\"sha256\":\"ab\"}}");
     assert_string_equal(again.submitted_by, "user:ann");
@@ -48,7 +48,7 @@ static void record_is_replaced_only_as_it_was_read(void **state)
     create(&f, "orders", &mine);
     REQUIRE(job_record_read(f.storage, mine.id, f.arena, &result, &other, &f.err), &f);
     mine.term_floor = 8;
-    mine.desired = JOB_PAUSED;
+    mine.desired = DESIRED_PAUSED;
     REQUIRE(job_record_write(f.storage, &mine, f.arena, &result, &f.err), &f);
     assert_int_equal(result, OBJECT_OK);
     other.term_floor = 9;
@@ -60,7 +60,7 @@ static void record_is_replaced_only_as_it_was_read(void **state)
     REQUIRE(job_record_read(f.storage, mine.id, f.arena, &result, &other, &f.err), &f);
     assert_int_equal(other.term_floor, 8);
     assert_int_equal(other.plan, 4);
-    assert_int_equal(other.desired, JOB_PAUSED);
+    assert_int_equal(other.desired, DESIRED_PAUSED);
     fixture_close(&f);
 }
 

@@ -1,0 +1,177 @@
+/* The thread that brings a checkpoint to the storage. The job's thread touches `pending` and the generations only while the thread is not
+ * BUSY. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job/checkpointer_internal.h"
+
+void checkpoint_generation_close(struct generation *generation)
+{
+    if (generation->arena != NULL) {
+        arena_destroy(generation->arena);
+    }
+    free(generation->chains);
+    *generation = (struct generation){0};
+}
+
+static enum status generation_open(struct checkpointer *self, uint32_t chain_count, struct error *err)
+{
+    struct generation opened = {.arena = arena_create(self->spec.budget, "checkpoint files"),
+                                .chains = calloc(chain_count, sizeof *opened.chains),
+                                .chain_count = chain_count};
+    if (opened.arena == NULL || opened.chains == NULL || self->generation_count == GENERATIONS_MAX) {
+        checkpoint_generation_close(&opened);
+        return error_set(err, ERROR_BUDGET_SPENT, "no room for the files of a checkpoint");
+    }
+    self->generations[self->generation_count++] = opened;
+    return STATUS_OK;
+}
+
+static enum status append_bytes(void *context, const void *bytes, size_t length, struct error *err)
+{
+    struct text_builder *file = context;
+    text_append(file, bytes, length);
+    return file->failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for a file of state") : STATUS_OK;
+}
+
+static enum status store_file(struct checkpointer *self, struct checkpoint_writer *writer, struct generation *generation, uint32_t worker,
+                              struct error *err)
+{
+    struct pending *pending = &self->pending;
+    struct chain *chain = &generation->chains[worker];
+    struct text_builder file = {0};
+    assert(chain->count < CHAIN_FILES);
+    enum status status = snapshot_finish(pending->writers[worker], append_bytes, &file, err);
+    uint64_t rows = snapshot_rows(pending->writers[worker]);
+    if (status == STATUS_OK) {
+        status = checkpoint_add_bytes(writer, file.bytes, file.length, rows, generation->arena, &chain->files[chain->count], err);
+    }
+    if (status == STATUS_OK) {
+        chain->count++;
+        pending->rows += rows;
+        pending->bytes += file.length;
+    }
+    text_builder_close(&file);
+    return status;
+}
+
+static enum status commit(struct checkpointer *self, struct checkpoint_writer *writer, const struct generation *generation,
+                          struct error *err)
+{
+    const struct pending *pending = &self->pending;
+    struct arena *arena = arena_create(self->spec.budget, "manifest");
+    struct checkpoint_table *tables = arena == NULL ? NULL : arena_alloc(arena, generation->chain_count * sizeof *tables);
+    const char *extra = arena == NULL
+                            ? NULL
+                            : arena_format(arena, "{\"ended\":%s,\"ticks\":%llu,\"workers\":%u}", pending->ended ? "true" : "false",
+                                           (unsigned long long)pending->ticks, generation->chain_count);
+    if (tables == NULL || extra == NULL) {
+        arena_destroy(arena);
+        return error_set(err, ERROR_BUDGET_SPENT, "no room for the manifest of a checkpoint");
+    }
+    for (uint32_t i = 0; i < generation->chain_count; i++) {
+        const struct chain *chain = &generation->chains[i];
+        tables[i] = (struct checkpoint_table){.name = arena_format(arena, "worker-%u", i),
+                                              .kind = chain->count > 1 ? "delta" : "full",
+                                              .files = chain->files,
+                                              .file_count = chain->count};
+    }
+    const struct checkpoint_manifest manifest = {.seq = pending->number,
+                                                 .base = pending->full || pending->number == 0 ? -1 : (int64_t)pending->number - 1,
+                                                 .tables = tables,
+                                                 .table_count = generation->chain_count,
+                                                 .watermark_ms = INT64_MIN,
+                                                 .build = SPATE_VERSION,
+                                                 .extra = extra};
+    enum object_result result = OBJECT_OK;
+    enum status status = checkpoint_commit(writer, &manifest, &result, err);
+    arena_destroy(arena);
+    if (status == STATUS_OK && result != OBJECT_OK) {
+        return error_set(err, ERROR_JOB_TAKEN,
+                         "checkpoint %llu of job '%s' was written by another process: this one no longer owns the job",
+                         (unsigned long long)pending->number, self->spec.job);
+    }
+    return status;
+}
+
+/* The files of a failed attempt stay unnamed; the chain forgets them. */
+static void forget_files(struct generation *generation, const uint32_t *counts)
+{
+    for (uint32_t i = 0; i < generation->chain_count; i++) {
+        generation->chains[i].count = counts == NULL ? 0 : counts[i];
+    }
+}
+
+static enum status store(struct checkpointer *self, struct error *err)
+{
+    struct pending *pending = &self->pending;
+    struct checkpoint_writer *writer;
+    if (pending->full) {
+        TRY(generation_open(self, pending->writer_count, err));
+    }
+    struct generation *generation = &self->generations[self->generation_count - 1];
+    assert(generation->chain_count == pending->writer_count);
+    TRY(checkpoint_begin(self->spec.storage, self->id, CHECKPOINT_TASK, self->incarnation, &writer, err));
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < pending->writer_count && status == STATUS_OK; i++) {
+        status = store_file(self, writer, generation, i, err);
+    }
+    if (status == STATUS_OK) {
+        status = commit(self, writer, generation, err);
+    }
+    checkpoint_end(writer);
+    if (status == STATUS_OK) {
+        generation->last_number = pending->number;
+    } else if (pending->full) {
+        forget_files(generation, NULL);
+        checkpoint_generation_close(&self->generations[--self->generation_count]);
+    }
+    return status;
+}
+
+static void *thread_main(void *context)
+{
+    struct checkpointer *self = context;
+    pthread_mutex_lock(&self->mutex);
+    for (;;) {
+        while (self->writing != WRITING_BUSY && !self->leaving) {
+            pthread_cond_wait(&self->changed, &self->mutex);
+        }
+        if (self->writing != WRITING_BUSY) {
+            break;
+        }
+        pthread_mutex_unlock(&self->mutex);
+        enum status status = store(self, &self->error);
+        pthread_mutex_lock(&self->mutex);
+        self->status = status;
+        self->writing = status == STATUS_OK ? WRITING_DONE : WRITING_FAILED;
+        pthread_cond_broadcast(&self->changed);
+    }
+    pthread_mutex_unlock(&self->mutex);
+    buffer_trim();
+    return NULL;
+}
+
+enum status checkpoint_thread_start(struct checkpointer *self, struct error *err)
+{
+    int failed = pthread_create(&self->thread, NULL, thread_main, self);
+    if (failed != 0) {
+        return error_set(err, ERROR_THREAD, "cannot start the thread that stores checkpoints: %s", strerror(failed));
+    }
+    self->has_thread = true;
+    return STATUS_OK;
+}
+
+void checkpoint_thread_stop(struct checkpointer *self)
+{
+    if (!self->has_thread) {
+        return;
+    }
+    pthread_mutex_lock(&self->mutex);
+    self->leaving = true;
+    pthread_cond_broadcast(&self->changed);
+    pthread_mutex_unlock(&self->mutex);
+    pthread_join(self->thread, NULL);
+    self->has_thread = false;
+}

@@ -1,0 +1,275 @@
+#include "job/checkpointer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "job/checkpointer_internal.h"
+
+static int64_t now_us(const struct checkpointer *self)
+{
+    return self->spec.clock->monotonic_us(self->spec.clock);
+}
+
+enum status checkpointer_open(const struct checkpointer_spec *spec, struct checkpointer **checkpointer, enum job_start *start,
+                              const char **message, struct error *err)
+{
+    struct checkpointer *self = calloc(1, sizeof *self);
+    if (self == NULL) {
+        return error_set(err, ERROR_BUDGET_SPENT, "no room for the checkpoints of a job");
+    }
+    *self = (struct checkpointer){.spec = *spec, .lock = -1, .next_full = true, .message = ""};
+    pthread_mutex_init(&self->mutex, NULL);
+    pthread_cond_init(&self->changed, NULL);
+    self->arena = arena_create(spec->budget, "checkpointer");
+    self->found_arena = arena_create(spec->budget, "checkpoint");
+    struct random_source random;
+    random_open(&random, 0);
+    random_name(&random, self->incarnation);
+    enum status status = self->arena == NULL || self->found_arena == NULL
+                             ? error_set(err, ERROR_BUDGET_SPENT, "no room for the checkpoints of a job")
+                             : checkpoint_find(self, err);
+    if (status == STATUS_OK) {
+        status = checkpoint_thread_start(self, err);
+    }
+    if (status != STATUS_OK) {
+        checkpointer_close(self);
+        return status;
+    }
+    self->last_started_us = self->last_ended_us = now_us(self);
+    *checkpointer = self;
+    *start = self->start;
+    *message = self->message;
+    return STATUS_OK;
+}
+
+void checkpointer_close(struct checkpointer *self)
+{
+    if (self == NULL) {
+        return;
+    }
+    checkpoint_thread_stop(self);
+    for (uint32_t i = 0; i < self->pending.writer_count; i++) {
+        snapshot_writer_destroy(self->pending.writers[i]);
+    }
+    free(self->pending.writers);
+    for (uint32_t i = 0; i < self->generation_count; i++) {
+        checkpoint_generation_close(&self->generations[i]);
+    }
+    if (self->from_savepoint) {
+        savepoint_close(&self->savepoint);
+    }
+    if (self->lock >= 0) {
+        close(self->lock);
+    }
+    arena_destroy(self->found_arena);
+    arena_destroy(self->arena);
+    pthread_mutex_destroy(&self->mutex);
+    pthread_cond_destroy(&self->changed);
+    free(self);
+}
+
+const char *checkpointer_job_id(const struct checkpointer *self)
+{
+    return self->id;
+}
+
+void checkpointer_figures(const struct checkpointer *self, struct checkpoint_figures *figures)
+{
+    *figures = self->figures;
+}
+
+/* ---- what is kept ---- */
+
+/* Files of generations that no kept checkpoint names. This process alone may write or remove them: what it cannot remove is swept later. */
+static void drop_generations(struct checkpointer *self)
+{
+    uint64_t oldest = self->retained_count > 0 ? self->retained[0] : 0;
+    while (self->generation_count > 1 && self->generations[0].last_number < oldest) {
+        struct generation *generation = &self->generations[0];
+        for (uint32_t i = 0; i < generation->chain_count; i++) {
+            for (uint32_t f = 0; f < generation->chains[i].count; f++) {
+                struct error ignored;
+                (void)!checkpoint_remove_file(self->spec.storage, self->id, &generation->chains[i].files[f], &ignored);
+            }
+        }
+        checkpoint_generation_close(generation);
+        self->generation_count--;
+        memmove(self->generations, self->generations + 1, self->generation_count * sizeof *self->generations);
+    }
+}
+
+static enum status prune(struct checkpointer *self, struct error *err)
+{
+    uint32_t keep = (uint32_t)self->spec.settings.retained;
+    self->retained[self->retained_count++] = self->pending.number;
+    while (self->retained_count > keep) {
+        enum object_result result;
+        TRY(checkpoint_remove(self->spec.storage, self->id, CHECKPOINT_TASK, self->retained[0], &result, err));
+        self->retained_count--;
+        memmove(self->retained, self->retained + 1, self->retained_count * sizeof *self->retained);
+    }
+    drop_generations(self);
+    return STATUS_OK;
+}
+
+/* ---- one checkpoint ---- */
+
+static enum writing writing_now(struct checkpointer *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    enum writing writing = self->writing;
+    pthread_mutex_unlock(&self->mutex);
+    return writing;
+}
+
+static void pending_release(struct checkpointer *self)
+{
+    for (uint32_t i = 0; i < self->pending.writer_count; i++) {
+        snapshot_writer_destroy(self->pending.writers[i]);
+    }
+    free(self->pending.writers);
+    self->pending.writers = NULL;
+    self->pending.writer_count = 0;
+}
+
+static enum status start_checkpoint(struct checkpointer *self, struct job *job, bool full, bool ended, struct error *err)
+{
+    uint32_t count = job_worker_count(job);
+    const struct generation *last = self->generation_count == 0 ? NULL : &self->generations[self->generation_count - 1];
+    full = full || self->next_full || !self->spec.settings.incremental || last == NULL || last->chain_count != count ||
+           last->chains[0].count == CHAIN_FILES;
+    self->pending = (struct pending){.number = self->next_number, .full = full, .ended = ended, .started_us = now_us(self)};
+    TRY_ALLOC(self->pending.writers, calloc(count, sizeof *self->pending.writers), err);
+    self->pending.writer_count = count;
+    self->pending.ticks = job_ticks(job);
+    self->next_full = true; /* until this one is stored */
+    enum status status = job_save(job, full, self->pending.number, self->pending.writers, err);
+    if (status != STATUS_OK) {
+        pending_release(self);
+        return status;
+    }
+    int64_t stall_us = now_us(self) - self->pending.started_us;
+    self->figures.last_stall_us = stall_us;
+    self->figures.longest_stall_us = stall_us > self->figures.longest_stall_us ? stall_us : self->figures.longest_stall_us;
+    self->last_started_us = self->pending.started_us;
+    self->last_ticks = self->pending.ticks;
+    self->next_number++;
+    pthread_mutex_lock(&self->mutex);
+    self->writing = WRITING_BUSY;
+    pthread_cond_broadcast(&self->changed);
+    pthread_mutex_unlock(&self->mutex);
+    return STATUS_OK;
+}
+
+/* A stored checkpoint counts: the sinks are told before anything else may go wrong. */
+static enum status settle_done(struct checkpointer *self, struct job *job, struct error *err)
+{
+    struct checkpoint_figures *figures = &self->figures;
+    figures->completed++;
+    figures->last_number = self->pending.number;
+    figures->last_bytes = self->pending.bytes;
+    figures->last_rows = self->pending.rows;
+    figures->last_duration_us = now_us(self) - self->pending.started_us;
+    self->next_full = false;
+    self->failed_in_a_row = 0;
+    pending_release(self);
+    TRY(job_committed(job, self->pending.number, err));
+    return prune(self, err);
+}
+
+static enum status settle_failed(struct checkpointer *self, struct error *err)
+{
+    self->figures.failed++;
+    self->failed_in_a_row++;
+    pending_release(self);
+    bool fatal = self->status == STATUS_FENCED || self->failed_in_a_row > (uint64_t)self->spec.settings.tolerable_failed;
+    if (!fatal) {
+        return STATUS_OK;
+    }
+    *err = self->error;
+    error_add_context(err, "checkpoint %llu of job '%s' failed", (unsigned long long)self->pending.number, self->spec.job);
+    return self->status;
+}
+
+static enum status settle(struct checkpointer *self, struct job *job, struct error *err)
+{
+    enum writing writing = writing_now(self);
+    if (writing != WRITING_DONE && writing != WRITING_FAILED) {
+        return STATUS_OK;
+    }
+    self->writing = WRITING_IDLE;
+    self->last_ended_us = now_us(self);
+    return writing == WRITING_DONE ? settle_done(self, job, err) : settle_failed(self, err);
+}
+
+static enum status wait_and_settle(struct checkpointer *self, struct job *job, struct error *err)
+{
+    pthread_mutex_lock(&self->mutex);
+    while (self->writing == WRITING_BUSY) {
+        pthread_cond_wait(&self->changed, &self->mutex);
+    }
+    pthread_mutex_unlock(&self->mutex);
+    return settle(self, job, err);
+}
+
+enum status checkpointer_step(struct checkpointer *self, struct job *job, struct error *err)
+{
+    const struct checkpoint_settings *settings = &self->spec.settings;
+    TRY(settle(self, job, err));
+    enum writing writing = writing_now(self);
+    int64_t now = now_us(self);
+    if (writing == WRITING_BUSY) {
+        if (now - self->last_started_us > settings->timeout_us) {
+            return error_set(err, ERROR_STORE_UNAVAILABLE, "checkpoint %llu of job '%s' took longer than execution.checkpointing.timeout",
+                             (unsigned long long)self->pending.number, self->spec.job);
+        }
+        return STATUS_OK;
+    }
+    bool due = settings->interval_us > 0 && now - self->last_started_us >= settings->interval_us &&
+               now - self->last_ended_us >= settings->min_pause_us && job_ticks(job) != self->last_ticks;
+    return due ? start_checkpoint(self, job, false, false, err) : STATUS_OK;
+}
+
+/* A checkpoint that must succeed. */
+static enum status checkpoint_now(struct checkpointer *self, struct job *job, bool full, bool ended, struct error *err)
+{
+    TRY(wait_and_settle(self, job, err));
+    TRY(start_checkpoint(self, job, full, ended, err));
+    uint64_t failed = self->figures.failed;
+    TRY(wait_and_settle(self, job, err));
+    if (self->figures.failed > failed) {
+        *err = self->error;
+        return self->status;
+    }
+    return STATUS_OK;
+}
+
+enum status checkpointer_finish(struct checkpointer *self, struct job *job, bool ended, struct error *err)
+{
+    TRY(checkpoint_now(self, job, false, ended, err));
+    if (ended && self->spec.settings.delete_at_end) {
+        enum object_result result;
+        TRY(job_record_remove(self->spec.storage, self->id, false, &result, err));
+    }
+    return STATUS_OK;
+}
+
+enum status checkpointer_savepoint(struct checkpointer *self, struct job *job, const char *place, struct error *err)
+{
+    TRY(checkpoint_now(self, job, true, false, err));
+    struct arena *arena = arena_create(self->spec.budget, "savepoint");
+    struct checkpoint_manifest manifest;
+    enum object_result result = OBJECT_OK;
+    enum status status = arena == NULL ? error_set(err, ERROR_BUDGET_SPENT, "no room for a savepoint")
+                                       : checkpoint_read_manifest(self->spec.storage, self->id, CHECKPOINT_TASK, self->pending.number,
+                                                                  arena, &result, &manifest, err);
+    if (status == STATUS_OK && result == OBJECT_OK) {
+        status = savepoint_create(self->spec.storage, self->id, place, &manifest, 1, &result, err);
+    }
+    if (status == STATUS_OK && result != OBJECT_OK) {
+        status = error_set(err, ERROR_ALREADY_EXISTS, "there is a savepoint at '%s' already", place);
+    }
+    arena_destroy(arena);
+    return status;
+}

@@ -1,0 +1,73 @@
+/* job/checkpointer.h: a job whose state outlives its process.
+ *
+ * For         jobs with 'execution.checkpointing.interval', and those that restore a savepoint.
+ * Identity    The job's name and the storage root. The first start creates the job's record; a later one finds its latest completed
+ *             checkpoint and goes on from it, or hears that the job has finished.
+ * Checkpoint  Between two ticks, when one is due and none is under way: all operators write what changed into memory (job_save), a thread
+ *             of its own compresses and stores it and commits the manifest, and the next checkpointer_step tells the sinks. The manifest
+ *             is the arbiter (engine.md 8): what it does not name has not happened.
+ * Chains      Per worker a full file, then changes; after a restore, an error, or CHAIN_FILES changes the next is full again.
+ * One owner   A lock file in the storage's folder, held as long as the process lives; and whatever the storage: a manifest's number is
+ *             created once, who comes second is FENCED and stops.
+ *
+ *      IDLE --due--> WRITING --stored--> DONE --step: sinks told--> IDLE        WRITING --error--> FAILED --step--> IDLE, or the job fails
+ *
+ * Threads     All calls from the job's thread.
+ * Errors      JOB_TAKEN; STORE_* when the storage fails; STATE_CORRUPT, STATE_MISFIT from restore.
+ */
+#ifndef SPATE_JOB_CHECKPOINTER_H
+#define SPATE_JOB_CHECKPOINTER_H
+
+#include "job/job.h"
+#include "storage/stores.h"
+
+enum { CHAIN_FILES = 16 };
+
+struct checkpoint_settings {
+    int64_t interval_us; /* 0: only the final one and savepoints */
+    int64_t min_pause_us, timeout_us;
+    int64_t retained;         /* checkpoints that are kept */
+    int64_t tolerable_failed; /* in a row */
+    bool incremental;
+    bool delete_at_end; /* externalized retention: DELETE_ON_CANCELLATION and NO_EXTERNALIZED_CHECKPOINTS */
+    bool ignore_unclaimed;
+    bool fresh;               /* forget what there is */
+    bool standby;             /* wait for the lock */
+    const char *restore_from; /* a savepoint, when the job has no checkpoint of its own; NULL */
+};
+enum job_start {
+    START_NEW,
+    START_RESUMED,
+    START_FROM_SAVEPOINT,
+    START_FINISHED, /* nothing is left to do */
+};
+struct checkpointer_spec {
+    struct storage *storage; /* open as long as the checkpointer */
+    const char *job;         /* name */
+    struct budget *budget;
+    const struct clock *clock;
+    struct checkpoint_settings settings;
+    const atomic_bool *cancelled; /* a standby stops waiting */
+};
+struct checkpointer;
+/* Takes the job. *message is a line for the user, in the checkpointer. */
+enum status checkpointer_open(const struct checkpointer_spec *spec, struct checkpointer **checkpointer, enum job_start *start,
+                              const char **message, struct error *err);
+/* Before the first tick; with START_NEW nothing but the job's preparation. */
+enum status checkpointer_restore(struct checkpointer *self, struct job *job, struct error *err);
+/* After each tick. */
+enum status checkpointer_step(struct checkpointer *self, struct job *job, struct error *err);
+/* The job has ended or stops: a last checkpoint, waited for, and the sinks told. ended: it will not be run again. */
+enum status checkpointer_finish(struct checkpointer *self, struct job *job, bool ended, struct error *err);
+/* A savepoint of the state now; `place` as in storage/savepoints.h. Waits for it. */
+enum status checkpointer_savepoint(struct checkpointer *self, struct job *job, const char *place, struct error *err);
+const char *checkpointer_job_id(const struct checkpointer *self);
+void checkpointer_close(struct checkpointer *self); /* NULL is allowed */
+
+struct checkpoint_figures {
+    uint64_t completed, failed, last_number, last_bytes, last_rows;
+    int64_t last_stall_us, longest_stall_us, last_duration_us;
+};
+void checkpointer_figures(const struct checkpointer *self, struct checkpoint_figures *figures);
+
+#endif

@@ -1,0 +1,84 @@
+/* job/checkpointer_internal.h: a checkpointer inside, for the files of its implementation. */
+#ifndef SPATE_JOB_CHECKPOINTER_INTERNAL_H
+#define SPATE_JOB_CHECKPOINTER_INTERNAL_H
+
+#include <pthread.h>
+
+#include "base/random.h"
+#include "job/checkpointer.h"
+#include "job/job_state.h"
+#include "storage/checkpoints.h"
+#include "storage/job_records.h"
+#include "storage/savepoints.h"
+
+enum { RETAINED_MAX = 64, GENERATIONS_MAX = RETAINED_MAX + 2 };
+#define CHECKPOINT_TASK "all"
+
+/* The files of one worker since the last full one. */
+struct chain {
+    struct checkpoint_file files[CHAIN_FILES];
+    uint32_t count;
+};
+/* The chains of all workers: they begin together with a full checkpoint. The texts are in the arena. */
+struct generation {
+    struct arena *arena;
+    struct chain *chains;
+    uint32_t chain_count;
+    uint64_t last_number; /* of the checkpoints that name its files */
+};
+enum writing { WRITING_IDLE, WRITING_BUSY, WRITING_DONE, WRITING_FAILED };
+
+/* One checkpoint on its way to the storage. */
+struct pending {
+    uint64_t number;
+    bool full, ended;
+    uint64_t ticks;
+    struct snapshot_writer **writers;
+    uint32_t writer_count;
+    uint64_t rows, bytes;
+    int64_t started_us;
+};
+struct checkpointer {
+    struct checkpointer_spec spec;
+    struct arena *arena; /* what lives as long as the checkpointer */
+    char id[JOB_ID_MAX + 1];
+    char incarnation[RANDOM_NAME_BYTES];
+    const char *message;
+    int lock; /* -1: none */
+    enum job_start start;
+    /* what is restored: a checkpoint, or a savepoint */
+    struct arena *found_arena;
+    struct checkpoint_manifest found;
+    struct savepoint savepoint;
+    bool has_found, from_savepoint;
+    /* checkpoints */
+    uint64_t next_number;
+    bool next_full;
+    struct generation generations[GENERATIONS_MAX]; /* oldest first; the last is being extended */
+    uint32_t generation_count;
+    uint64_t retained[RETAINED_MAX + 1]; /* numbers, oldest first */
+    uint32_t retained_count;
+    int64_t last_started_us, last_ended_us;
+    uint64_t last_ticks;
+    uint64_t failed_in_a_row;
+    struct checkpoint_figures figures;
+    /* the thread that stores */
+    struct pending pending;
+    pthread_t thread;
+    bool has_thread, leaving;
+    pthread_mutex_t mutex; /* guards writing, leaving */
+    pthread_cond_t changed;
+    enum writing writing;
+    enum status status;
+    struct error error;
+};
+
+/* checkpoint_store.c: the thread, and what it does with `pending`. */
+enum status checkpoint_thread_start(struct checkpointer *self, struct error *err);
+void checkpoint_thread_stop(struct checkpointer *self);
+void checkpoint_generation_close(struct generation *generation);
+/* checkpoint_find.c */
+enum status checkpoint_take_lock(struct checkpointer *self, struct error *err);
+enum status checkpoint_find(struct checkpointer *self, struct error *err);
+
+#endif
