@@ -180,8 +180,13 @@ static void batch_mark_rows(const struct batch *batch, uint64_t *mask)
         return;
     }
     memset(mask, 0, words * sizeof *mask);
-    for (uint32_t k = 0; k < batch->selected_count; k++) {
-        mask[batch->selected[k] / 64] |= (uint64_t)1 << (batch->selected[k] % 64);
+    for (uint32_t k = 0; k < batch->selected_count;) {
+        uint32_t word = batch->selected[k] / 64;
+        uint64_t bits = 0; /* not in memory row by row: each would wait for the one before */
+        for (; k < batch->selected_count && batch->selected[k] / 64 == word; k++) {
+            bits |= (uint64_t)1 << (batch->selected[k] % 64);
+        }
+        mask[word] = bits;
     }
 }
 

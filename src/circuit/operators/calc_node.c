@@ -85,12 +85,25 @@ static enum status calc_project(struct calc_node *self, struct batch *rows, stru
     return STATUS_OK;
 }
 
+/* Sinks and results take rows as they are: looking for bitmaps to drop would cost more than it gives. */
+static bool calc_has_operator_above(const struct calc_node *self)
+{
+    for (uint32_t i = 0; i < self->node.output_count; i++) {
+        if (self->node.outputs[i].to->output_count > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum status calc_emit(struct calc_node *self, struct batch *batch, struct error *err)
 {
     if (batch->selected != NULL && batch->selected_count > 0 && batch->selected_count * 4 < batch->count) {
         TRY(batch_compact(node_budget(&self->node), batch, err));
     }
-    batch_drop_validity(batch);
+    if (calc_has_operator_above(self)) {
+        batch_drop_validity(batch);
+    }
     return node_emit(&self->node, batch, err);
 }
 
