@@ -178,7 +178,7 @@ static enum status is_nameless(struct sweep *sweep, const struct job_record *rec
 static enum status expire_job(struct sweep *sweep, const struct job_record *record, struct error *err)
 {
     int64_t retain_us = sweep->limits->kinds[STORE_JOBS].retain.us;
-    bool ended = record->desired == JOB_STOPPED || record->desired == JOB_KILLED, nameless;
+    bool ended = record->desired == DESIRED_STOPPED || record->desired == DESIRED_KILLED, nameless;
     bool expired = ended && retain_us > 0 && record->changed_us <= sweep->now_us - retain_us;
     TRY(is_nameless(sweep, record, &nameless, err));
     if (!expired && !(nameless && record->changed_us <= sweep->now_us - sweep->limits->gc_grace.us)) {

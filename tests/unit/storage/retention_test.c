@@ -402,7 +402,7 @@ static void stopped_jobs_go_after_their_time_and_nameless_ones_too(void **state)
     make_job(&f, "stopped", &stopped);
     make_job(&f, "running", &running);
     make_job(&f, "nameless", &nameless);
-    stopped.desired = JOB_STOPPED;
+    stopped.desired = DESIRED_STOPPED;
     REQUIRE(job_record_write(f.storage, &stopped, f.arena, &result, &f.err), &f);
     memory_store_take(f.memory, "v1/names/nameless");
     commit(&f, nameless.id, 1, NULL);
