@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "circuit/circuit.h"
+#include "circuit/held_errors.h"
 
 static uint64_t text_hash(const char *text)
 {
@@ -23,9 +24,15 @@ static uint64_t table_shape(const struct snapshot_table *table, struct text_buil
     return hash_bytes(text->bytes, text->length);
 }
 
+/* Only errors held back: nodes that are there or not as the expressions want it. They pass the shape below on. */
+static bool is_transparent(const struct node *node)
+{
+    return node->input_count == 1 && (node->table_count == 0 || (node->table_count == 1 && node->tables[0].name == held_errors_table.name));
+}
+
 static uint64_t node_shape(const struct node *node, struct text_builder *text)
 {
-    if (node->table_count == 0 && node->input_count == 1) {
+    if (is_transparent(node) && node->type->committed == NULL) {
         return node->inputs[0]->shape;
     }
     if (node->type->committed != NULL) { /* a sink: whatever feeds it */

@@ -17,6 +17,7 @@ struct chain_table { /* of the whole chain */
     void *handle;
     struct id_set seen;
     int64_t bound;
+    bool misfit, known;     /* nobody takes its rows; somebody has a table of the name */
     bool replaced;          /* nothing of older files counts */
     bool replaced_in_older; /* the same, from the next file on */
 };
@@ -75,39 +76,52 @@ static enum status corrupt(const struct snapshot_reader *reader, const char *wha
 
 /* ---- tables ---- */
 
-/* Do the columns in the file (a line each: name, tab, type) have the types that are declared? */
+/* Do the columns in the file (a line each: name, tab, type) have the types that are declared? Names may have changed. */
 static bool columns_fit(const struct snapshot_table *table, const char *lines, size_t length)
 {
-    struct text_builder types = {0};
-    for (uint32_t i = 0; i < table->schema->count; i++) {
-        text_append_format(&types, "%s\t", table->schema->columns[i].name);
-        type_print(table->schema->columns[i].type, &types);
-        text_append_char(&types, '\n');
+    struct text_builder type = {0};
+    const char *line = lines, *end = lines + length;
+    uint32_t fitting = 0;
+    while (line < end && fitting < table->schema->count) {
+        const char *line_end = memchr(line, '\n', (size_t)(end - line));
+        const char *tab = line_end == NULL ? NULL : memchr(line, '\t', (size_t)(line_end - line));
+        text_builder_clear(&type);
+        type_print(table->schema->columns[fitting].type, &type);
+        if (tab == NULL || type.failed || (size_t)(line_end - tab - 1) != type.length || memcmp(tab + 1, type.bytes, type.length) != 0) {
+            break;
+        }
+        line = line_end + 1;
+        fitting++;
     }
-    bool same = !types.failed && types.length == length && memcmp(types.bytes, lines, length) == 0;
-    text_builder_close(&types);
-    return same;
+    text_builder_close(&type);
+    return line == end && fitting == table->schema->count;
 }
 
-static enum status claim(struct snapshot_reader *reader, struct chain_table *table, const char *operator_id, const char *name,
-                         const char *lines, size_t length, struct error *err)
+static void claim(struct snapshot_reader *reader, struct chain_table *table, const char *operator_id, const char *name, const char *lines,
+                  size_t length)
 {
     const struct snapshot_target *target = &reader->target;
     table->declared = target->find(target->context, operator_id, name, &table->handle);
-    bool fits = table->declared != NULL && columns_fit(table->declared, lines, length);
-    if (fits) {
+    if (table->declared != NULL && columns_fit(table->declared, lines, length)) {
         reader->has_late_tables = reader->has_late_tables || table->declared->after_others;
-        return STATUS_OK;
+        return;
     }
-    bool known = table->declared != NULL;
+    table->misfit = true;
+    table->known = table->declared != NULL;
     table->declared = NULL;
-    if (target->ignore_unclaimed) {
+}
+
+/* Rows that nobody takes; an empty table troubles nobody. */
+static enum status refuse_rows(const struct snapshot_reader *reader, const struct chain_table *table, struct error *err)
+{
+    if (reader->target.ignore_unclaimed) {
         return STATUS_OK;
     }
     return error_set(
         err, ERROR_STATE_MISFIT,
         "the state of operator %s (table '%s') %s; SET 'execution.state-recovery.ignore-unclaimed-state' = 'true' leaves it out",
-        operator_id, name, known ? "has other columns than the operator of this SQL" : "belongs to no operator of this SQL");
+        table->names, table->names + strlen(table->names) + 1,
+        table->known ? "has other columns than the operator of this SQL" : "belongs to no operator of this SQL");
 }
 
 static enum status find_table(struct snapshot_reader *reader, const char *names, size_t names_length, const char *lines, size_t length,
@@ -131,7 +145,8 @@ static enum status find_table(struct snapshot_reader *reader, const char *names,
     *table = (struct chain_table){.next = reader->tables, .names = copy, .seen = {.budget = reader->target.budget}, .bound = INT64_MIN};
     reader->tables = table;
     *found = table;
-    return claim(reader, table, copy, copy + strlen(copy) + 1, lines, length, err);
+    claim(reader, table, copy, copy + strlen(copy) + 1, lines, length);
+    return STATUS_OK;
 }
 
 static enum status read_table(struct snapshot_reader *reader, const struct block_header *header, const char *payload, struct error *err)
@@ -269,6 +284,9 @@ static enum status read_block(struct snapshot_reader *reader, const struct block
         return corrupt(reader, "a block is of no table", err);
     }
     struct chain_table *table = reader->numbered[header->table];
+    if (table->misfit && header->kind == BLOCK_ROWS) {
+        return refuse_rows(reader, table, err);
+    }
     if (!is_read_now(reader, table)) {
         return STATUS_OK;
     }
@@ -296,7 +314,11 @@ static enum status read_block(struct snapshot_reader *reader, const struct block
 
 static bool needs_payload(const struct snapshot_reader *reader, const struct block_header *header)
 {
-    return header->kind != BLOCK_ROWS || header->table >= reader->numbered_count || is_read_now(reader, reader->numbered[header->table]);
+    if (header->kind != BLOCK_ROWS || header->table >= reader->numbered_count) {
+        return true;
+    }
+    const struct chain_table *table = reader->numbered[header->table];
+    return table->misfit || is_read_now(reader, table);
 }
 
 static enum status unpack(struct snapshot_reader *reader, const struct block_header *header, const char *stored, const char **payload,

@@ -149,11 +149,24 @@ static void calc_node_close(struct node *node)
     held_errors_destroy(self->held);
 }
 
+static enum status calc_node_save(struct node *node, struct snapshot_writer *writer, struct error *err)
+{
+    return held_errors_save(((struct calc_node *)node)->held, writer, 0, err);
+}
+
+static enum status calc_node_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    (void)table;
+    return held_errors_restore(((struct calc_node *)node)->held, rows, err);
+}
+
 static const struct node_type calc_node_type = {
     .name = "Calc",
     .receive = calc_node_receive,
     .finish_tick = calc_node_finish_tick,
     .close = calc_node_close,
+    .save = calc_node_save,
+    .restore = calc_node_restore,
 };
 
 static bool mark_read(const struct expression *expression, void *context)
@@ -200,6 +213,8 @@ enum status calc_node_create(struct circuit *circuit, const struct calc_spec *sp
     }
     if (spec->input.changes) {
         TRY(held_errors_create(circuit, &self->held, err));
+        self->node.tables = &held_errors_table;
+        self->node.table_count = 1;
     }
     *node = &self->node;
     return STATUS_OK;

@@ -3,7 +3,7 @@
 
 #include "circuit/operators/group_aggregate_internal.h"
 
-enum { TABLE_GROUPS, TABLE_DISTINCT };
+enum { TABLE_GROUPS, TABLE_HELD, TABLE_DISTINCT };
 
 enum status group_aggregate_declare(struct group_aggregate *self, struct error *err)
 {
@@ -17,6 +17,7 @@ enum status group_aggregate_declare(struct group_aggregate *self, struct error *
     TRY(state_schema_make(arena, spec->input.schema, spec->keys, spec->key_count, extra, ARRAY_LENGTH(extra), &tables[TABLE_GROUPS].schema,
                           err));
     TRY(state_table_place(arena, &spec->input, spec->keys, spec->key_count, &tables[TABLE_GROUPS], err));
+    tables[TABLE_HELD] = held_errors_table;
     TRY(call_set_declare_tables(self->calls, tables + TABLE_DISTINCT, err));
     TRY_ALLOC(self->key_order, arena_alloc(arena, (spec->key_count + 1) * sizeof *self->key_order), err);
     for (uint32_t i = 0; i < spec->key_count; i++) {
@@ -56,6 +57,7 @@ enum status group_aggregate_save(struct node *node, struct snapshot_writer *writ
     struct group_aggregate *self = (struct group_aggregate *)node;
     TRY(state_save_slots(writer, TABLE_GROUPS, self->spec->key_count + 2, self->table, node->circuit->incremental ? &self->dirty : NULL,
                          group_columns, self, err));
+    TRY(held_errors_save(self->held, writer, TABLE_HELD, err));
     return call_states_save(self->calls, &self->states, writer, TABLE_DISTINCT, err);
 }
 
@@ -77,6 +79,9 @@ static enum status restore_groups(struct group_aggregate *self, const struct sna
 enum status group_aggregate_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
 {
     struct group_aggregate *self = (struct group_aggregate *)node;
+    if (table == TABLE_HELD) {
+        return held_errors_restore(self->held, rows, err);
+    }
     return table == TABLE_GROUPS ? restore_groups(self, rows, err)
                                  : call_states_restore(self->calls, &self->states, table - TABLE_DISTINCT, rows, &self->restored, err);
 }

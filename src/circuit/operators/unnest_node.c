@@ -185,11 +185,24 @@ static void unnest_close(struct node *node)
     held_errors_destroy(self->held);
 }
 
+static enum status unnest_save(struct node *node, struct snapshot_writer *writer, struct error *err)
+{
+    return held_errors_save(((struct unnest_node *)node)->held, writer, 0, err);
+}
+
+static enum status unnest_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    (void)table;
+    return held_errors_restore(((struct unnest_node *)node)->held, rows, err);
+}
+
 static const struct node_type unnest_type = {
     .name = "Unnest",
     .receive = unnest_receive,
     .finish_tick = unnest_finish_tick,
     .close = unnest_close,
+    .save = unnest_save,
+    .restore = unnest_restore,
 };
 
 enum status unnest_node_create(struct circuit *circuit, const struct unnest_spec *spec, struct node *input, struct node **node,
@@ -205,6 +218,8 @@ enum status unnest_node_create(struct circuit *circuit, const struct unnest_spec
     TRY(program_create(arena, &circuit->evaluation, &spec->collection, 1, &self->program, err));
     if (spec->input.changes) {
         TRY(held_errors_create(circuit, &self->held, err));
+        self->node.tables = &held_errors_table;
+        self->node.table_count = 1;
     }
     *node = &self->node;
     return STATUS_OK;
