@@ -196,6 +196,7 @@ static enum status read_file(void *context, uint32_t chain, uint32_t file, const
 
 enum status checkpointer_restore(struct checkpointer *self, struct job *job, struct error *err)
 {
+    TRY(checkpoint_note_operators(self, job, err));
     if (!self->has_found) {
         return STATUS_OK;
     }

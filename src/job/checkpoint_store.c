@@ -15,7 +15,7 @@ void checkpoint_generation_close(struct generation *generation)
     *generation = (struct generation){0};
 }
 
-static enum status generation_open(struct checkpointer *self, uint32_t chain_count, struct error *err)
+enum status checkpoint_generation_open(struct checkpointer *self, uint32_t chain_count, struct error *err)
 {
     struct generation opened = {.arena = arena_create(self->spec.budget, "checkpoint files"),
                                 .chains = calloc(chain_count, sizeof *opened.chains),
@@ -108,7 +108,7 @@ static enum status store(struct checkpointer *self, struct error *err)
     struct pending *pending = &self->pending;
     struct checkpoint_writer *writer;
     if (pending->full) {
-        TRY(generation_open(self, pending->writer_count, err));
+        TRY(checkpoint_generation_open(self, pending->writer_count, err));
     }
     struct generation *generation = &self->generations[self->generation_count - 1];
     assert(generation->chain_count == pending->writer_count);
@@ -143,9 +143,19 @@ static void *thread_main(void *context)
         }
         pthread_mutex_unlock(&self->mutex);
         enum status status = store(self, &self->error);
+        bool merge = status == STATUS_OK && checkpoint_wants_merge(self);
         pthread_mutex_lock(&self->mutex);
         self->status = status;
         self->writing = status == STATUS_OK ? WRITING_DONE : WRITING_FAILED;
+        self->merging = merge;
+        pthread_cond_broadcast(&self->changed);
+        pthread_mutex_unlock(&self->mutex);
+        struct error ignored;
+        if (merge) {
+            (void)!checkpoint_merge(self, &ignored); /* if not, the chains serve as they are */
+        }
+        pthread_mutex_lock(&self->mutex);
+        self->merging = false;
         pthread_cond_broadcast(&self->changed);
     }
     pthread_mutex_unlock(&self->mutex);

@@ -79,6 +79,22 @@ void checkpointer_figures(const struct checkpointer *self, struct checkpoint_fig
     *figures = self->figures;
 }
 
+static enum writing writing_now(struct checkpointer *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    enum writing writing = self->writing;
+    pthread_mutex_unlock(&self->mutex);
+    return writing;
+}
+
+static bool merges_now(struct checkpointer *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    bool merging = self->merging;
+    pthread_mutex_unlock(&self->mutex);
+    return merging;
+}
+
 /* ---- what is kept ---- */
 
 /* Files of generations that no kept checkpoint names. This process alone may write or remove them: what it cannot remove is swept later. */
@@ -109,19 +125,13 @@ static enum status prune(struct checkpointer *self, struct error *err)
         self->retained_count--;
         memmove(self->retained, self->retained + 1, self->retained_count * sizeof *self->retained);
     }
-    drop_generations(self);
+    if (!merges_now(self)) {
+        drop_generations(self);
+    }
     return STATUS_OK;
 }
 
 /* ---- one checkpoint ---- */
-
-static enum writing writing_now(struct checkpointer *self)
-{
-    pthread_mutex_lock(&self->mutex);
-    enum writing writing = self->writing;
-    pthread_mutex_unlock(&self->mutex);
-    return writing;
-}
 
 static void pending_release(struct checkpointer *self)
 {
@@ -206,7 +216,7 @@ static enum status settle(struct checkpointer *self, struct job *job, struct err
 static enum status wait_and_settle(struct checkpointer *self, struct job *job, struct error *err)
 {
     pthread_mutex_lock(&self->mutex);
-    while (self->writing == WRITING_BUSY) {
+    while (self->writing == WRITING_BUSY || self->merging) {
         pthread_cond_wait(&self->changed, &self->mutex);
     }
     pthread_mutex_unlock(&self->mutex);
@@ -226,7 +236,7 @@ enum status checkpointer_step(struct checkpointer *self, struct job *job, struct
         }
         return STATUS_OK;
     }
-    bool due = settings->interval_us > 0 && now - self->last_started_us >= settings->interval_us &&
+    bool due = settings->interval_us > 0 && !merges_now(self) && now - self->last_started_us >= settings->interval_us &&
                now - self->last_ended_us >= settings->min_pause_us && job_ticks(job) != self->last_ticks;
     return due ? start_checkpoint(self, job, false, false, err) : STATUS_OK;
 }

@@ -26,6 +26,11 @@ struct generation {
     uint32_t chain_count;
     uint64_t last_number; /* of the checkpoints that name its files */
 };
+/* What a merge must know of a worker's operators. */
+struct chain_operators {
+    struct snapshot_operator *operators;
+    uint32_t count;
+};
 enum writing { WRITING_IDLE, WRITING_BUSY, WRITING_DONE, WRITING_FAILED };
 
 /* One checkpoint on its way to the storage. */
@@ -62,11 +67,14 @@ struct checkpointer {
     uint64_t last_ticks;
     uint64_t failed_in_a_row;
     struct checkpoint_figures figures;
+    struct chain_operators *operators; /* by worker, of the job that runs now */
+    uint32_t operator_workers;
     /* the thread that stores */
     struct pending pending;
     pthread_t thread;
     bool has_thread, leaving;
-    pthread_mutex_t mutex; /* guards writing, leaving */
+    bool merging;          /* the thread is at the generations: no new checkpoint, none dropped */
+    pthread_mutex_t mutex; /* guards writing, merging, leaving */
     pthread_cond_t changed;
     enum writing writing;
     enum status status;
@@ -77,6 +85,11 @@ struct checkpointer {
 enum status checkpoint_thread_start(struct checkpointer *self, struct error *err);
 void checkpoint_thread_stop(struct checkpointer *self);
 void checkpoint_generation_close(struct generation *generation);
+/* checkpoint_merge.c: after a checkpoint was stored, when its chains are long; an error leaves them as they are. */
+enum status checkpoint_note_operators(struct checkpointer *self, struct job *job, struct error *err);
+bool checkpoint_wants_merge(const struct checkpointer *self);
+enum status checkpoint_merge(struct checkpointer *self, struct error *err);
+enum status checkpoint_generation_open(struct checkpointer *self, uint32_t chain_count, struct error *err);
 /* checkpoint_find.c */
 enum status checkpoint_take_lock(struct checkpointer *self, struct error *err);
 enum status checkpoint_find(struct checkpointer *self, struct error *err);

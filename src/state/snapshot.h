@@ -61,6 +61,25 @@ size_t snapshot_bytes(const struct snapshot_writer *writer); /* in memory */
 typedef enum status snapshot_put(void *context, const void *bytes, size_t length, struct error *err);
 enum status snapshot_finish(struct snapshot_writer *writer, snapshot_put *put, void *context, struct error *err);
 
+/* From now on, and before anything else: blocks are put as they come instead of being kept; snapshot_finish puts the end. */
+enum status snapshot_stream(struct snapshot_writer *writer, snapshot_put *put, void *context, struct error *err);
+
+/* The rows of a chain as one full file with the same ids, for a writer that streams. */
+struct snapshot_operator {
+    const char *id;
+    const struct snapshot_table *tables;
+    uint32_t table_count;
+};
+struct snapshot_chain {
+    const char *const *files; /* names, from the oldest to the newest */
+    uint32_t file_count;
+    /* Streams the bytes of a file. */
+    enum status (*read)(void *context, uint32_t file, snapshot_put *put, void *put_context, struct error *err);
+    void *context;
+};
+enum status snapshot_merge(const struct snapshot_operator *operators, uint32_t operator_count, const struct snapshot_chain *chain,
+                           struct snapshot_writer *writer, struct budget *budget, struct error *err);
+
 /* A table with few rows of numbers and bytes: a row at a time. The columns are BIGINT NOT NULL or BYTES NOT NULL. */
 struct snapshot_cell {
     int64_t number;

@@ -32,6 +32,10 @@ struct block_header {
 };
 _Static_assert(sizeof(struct block_header) == 32 && sizeof(struct snapshot_file_header) == 16, "as in the file");
 
+struct snapshot_writer;
+/* The tables that follow are those of the operator whose first had this number. */
+void snapshot_resume(struct snapshot_writer *writer, uint32_t first_table);
+
 static inline uint64_t block_checksum(const struct block_header *header, const void *payload)
 {
     return hash_combine(hash_bytes(header, 24), hash_bytes(payload, header->stored_bytes));

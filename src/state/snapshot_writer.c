@@ -24,7 +24,10 @@ struct snapshot_writer {
     const struct snapshot_table *tables; /* its tables */
     uint64_t rows;
     size_t bytes;
-    struct text_builder scratch;
+    struct text_builder scratch, packed;
+    snapshot_put *put; /* a writer that streams; else NULL */
+    void *put_context;
+    uint32_t put_count;
 };
 
 enum status snapshot_writer_create(struct budget *budget, bool full, uint64_t checkpoint, struct snapshot_writer **writer,
@@ -52,6 +55,7 @@ void snapshot_writer_destroy(struct snapshot_writer *writer)
     budget_release(writer->budget, writer->bytes);
     free(writer->blocks);
     text_builder_close(&writer->scratch);
+    text_builder_close(&writer->packed);
     free(writer);
 }
 
@@ -80,11 +84,20 @@ static enum status no_room(struct error *err)
     return error_set(err, ERROR_BUDGET_SPENT, "no room for the state of a checkpoint");
 }
 
-/* A block with a copy of `scratch` as its payload. */
+static enum status put_block(struct snapshot_writer *writer, struct block *block, snapshot_put *put, void *context, struct error *err);
+
+/* A block with `scratch` as its payload: put, or kept as a copy. */
 static enum status add_block(struct snapshot_writer *writer, enum block_kind kind, uint32_t table, uint32_t rows, struct error *err)
 {
     if (writer->scratch.failed || writer->scratch.length > BLOCK_BYTES_MAX) {
         return no_room(err);
+    }
+    size_t length = writer->scratch.length;
+    struct block_header header = {.magic = BLOCK_MAGIC, .kind = (uint8_t)kind, .table = table, .rows = rows, .raw_bytes = (uint32_t)length};
+    if (writer->put != NULL) {
+        struct block block = {header, writer->scratch.bytes};
+        writer->put_count++;
+        return put_block(writer, &block, writer->put, writer->put_context, err);
     }
     if (writer->block_count == writer->block_capacity) {
         uint32_t capacity = writer->block_capacity == 0 ? 64 : writer->block_capacity * 2;
@@ -95,7 +108,6 @@ static enum status add_block(struct snapshot_writer *writer, enum block_kind kin
         writer->blocks = grown;
         writer->block_capacity = capacity;
     }
-    size_t length = writer->scratch.length;
     if (!budget_charge(writer->budget, length)) {
         return no_room(err);
     }
@@ -107,7 +119,6 @@ static enum status add_block(struct snapshot_writer *writer, enum block_kind kin
     if (length > 0) {
         memcpy(payload, writer->scratch.bytes, length);
     }
-    struct block_header header = {.magic = BLOCK_MAGIC, .kind = (uint8_t)kind, .table = table, .rows = rows, .raw_bytes = (uint32_t)length};
     writer->blocks[writer->block_count++] = (struct block){header, payload};
     return STATUS_OK;
 }
@@ -136,6 +147,11 @@ enum status snapshot_begin(struct snapshot_writer *writer, const char *operator_
         TRY(declare_table(writer, operator_id, &tables[i], err));
     }
     return STATUS_OK;
+}
+
+void snapshot_resume(struct snapshot_writer *writer, uint32_t first_table)
+{
+    writer->first_table = first_table;
 }
 
 enum status snapshot_write(struct snapshot_writer *writer, uint32_t table, const uint64_t *ids, const struct batch *batch,
@@ -206,20 +222,19 @@ static enum status put_block(struct snapshot_writer *writer, struct block *block
     header->stored_bytes = header->raw_bytes;
     if (header->raw_bytes >= COMPRESS_FROM) {
         size_t bound = ZSTD_compressBound(header->raw_bytes);
-        text_builder_clear(&writer->scratch);
-        if (writer->scratch.capacity < bound) {
-            char *grown = realloc(writer->scratch.bytes, bound);
+        if (writer->packed.capacity < bound) {
+            char *grown = realloc(writer->packed.bytes, bound);
             if (grown == NULL) {
                 return no_room(err);
             }
-            writer->scratch.bytes = grown;
-            writer->scratch.capacity = bound;
+            writer->packed.bytes = grown;
+            writer->packed.capacity = bound;
         }
-        size_t length = ZSTD_compress(writer->scratch.bytes, bound, payload, header->raw_bytes, COMPRESS_LEVEL);
+        size_t length = ZSTD_compress(writer->packed.bytes, bound, payload, header->raw_bytes, COMPRESS_LEVEL);
         if (!ZSTD_isError(length) && length < header->raw_bytes) {
             header->codec = CODEC_ZSTD;
             header->stored_bytes = (uint32_t)length;
-            payload = writer->scratch.bytes;
+            payload = writer->packed.bytes;
         }
     }
     header->checksum = block_checksum(header, payload);
@@ -227,13 +242,29 @@ static enum status put_block(struct snapshot_writer *writer, struct block *block
     return header->stored_bytes == 0 ? STATUS_OK : put(context, payload, header->stored_bytes, err);
 }
 
-enum status snapshot_finish(struct snapshot_writer *writer, snapshot_put *put, void *context, struct error *err)
+static enum status put_file_header(const struct snapshot_writer *writer, snapshot_put *put, void *context, struct error *err)
 {
     struct snapshot_file_header header = {.version = SNAPSHOT_VERSION, .full = writer->full};
     memcpy(header.magic, SNAPSHOT_MAGIC, sizeof header.magic);
+    return put(context, &header, sizeof header, err);
+}
+
+enum status snapshot_stream(struct snapshot_writer *writer, snapshot_put *put, void *context, struct error *err)
+{
+    TRY(put_file_header(writer, put, context, err));
+    writer->put = put;
+    writer->put_context = context;
+    return STATUS_OK;
+}
+
+enum status snapshot_finish(struct snapshot_writer *writer, snapshot_put *put, void *context, struct error *err)
+{
     text_builder_clear(&writer->scratch);
-    TRY(add_block(writer, BLOCK_END, 0, writer->block_count, err));
-    TRY(put(context, &header, sizeof header, err));
+    TRY(add_block(writer, BLOCK_END, 0, writer->put != NULL ? writer->put_count : writer->block_count, err));
+    if (writer->put != NULL) {
+        return STATUS_OK;
+    }
+    TRY(put_file_header(writer, put, context, err));
     for (uint32_t i = 0; i < writer->block_count; i++) {
         TRY(put_block(writer, &writer->blocks[i], put, context, err));
     }

@@ -63,9 +63,11 @@ static enum status source_node_open(struct source_node *self, const struct tick 
         row_limit = (uint32_t)settings->tick_rows;
     }
     self->opened = true;
+    self->end_seen = self->partition_count > 0; /* a tick had the end already if all had ended before the restart */
     for (uint32_t i = 0; i < self->partition_count; i++) {
         self->partitions[i].state.last_rows_us = tick->now_us;
         TRY(open_ring(self, &self->partitions[i], circuit->worker + i * circuit->worker_count, row_limit, err));
+        self->end_seen = self->end_seen && self->partitions[i].state.ended;
     }
     return STATUS_OK;
 }
