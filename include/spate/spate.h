@@ -59,6 +59,10 @@ SPATE_API const struct spate_error *spate_session_error(const spate_session *ses
 /* The name of jobs with checkpoints where 'pipeline.name' is not set; the command line gives that of the SQL file. */
 SPATE_API int spate_session_name_jobs(spate_session *session, const char *name);
 
+/* Lines for the person who runs the session: savepoints that were taken, restarts. Called from within calls on the session. */
+typedef void (*spate_notice_function)(void *context, const char *line);
+SPATE_API void spate_session_on_notice(spate_session *session, spate_notice_function notice, void *context);
+
 /* Executes the statement that starts at *offset of sql; *offset moves past it. *result is NULL when only blanks were left. */
 SPATE_API int spate_execute(spate_session *session, const char *sql, size_t length, size_t *offset, spate_result **result);
 /* Parses, binds and plans it, with no side effect except those of DDL and SET on the session's catalog. Warnings: spate_result_message. */
@@ -102,6 +106,12 @@ typedef int (*spate_row_function)(void *context, int kind, uint32_t column_count
 SPATE_API int spate_result_next_text(spate_result *result, spate_row_function row, void *context, int64_t *rows);
 /* Takes no more input: open windows do not fire, files are committed; step until ENDED. (SIGTERM.) */
 SPATE_API void spate_result_stop(spate_result *result);
+/* A savepoint of a running INSERT, between two steps. `place`: a name (kept with the job), a folder or URI; NULL: named by the time, in
+ * 'execution.checkpointing.savepoint-dir' if that is set. *where (lent until the result is closed): what --from-savepoint takes. */
+SPATE_API int spate_result_savepoint(spate_result *result, const char *place, const char **where);
+/* What SIGUSR1 asks for: savepoints of the jobs for which `spate savepoint` asks, else of all running INSERTs. Each is told as a notice,
+ * failures too: the jobs go on. */
+SPATE_API int spate_session_savepoints(spate_session *session);
 SPATE_API void spate_result_close(spate_result *result);
 
 struct spate_progress {

@@ -10,7 +10,7 @@ struct job_name {
     uint32_t used;
 };
 
-static enum status session_storage(spate_session *session, struct error *err)
+enum status durable_storage(spate_session *session, struct error *err)
 {
     if (session->storage != NULL) {
         return STATUS_OK;
@@ -45,6 +45,11 @@ static enum status choose_name(spate_session *session, const char **name, struct
     return *name != NULL ? STATUS_OK : error_set(err, ERROR_BUDGET_SPENT, "no room for the name of a job");
 }
 
+enum status durable_name(spate_result *result, struct error *err)
+{
+    return result->job_name != NULL ? STATUS_OK : choose_name(result->session, &result->job_name, err);
+}
+
 int spate_session_name_jobs(spate_session *session, const char *name)
 {
     char *copy = session->opened ? arena_text(session->arena, name, strlen(name)) : NULL;
@@ -62,12 +67,11 @@ enum status durable_open(spate_result *result, const char **job_id, struct error
         return STATUS_OK;
     }
     spate_session *session = result->session;
-    const char *name;
     enum job_start start;
-    TRY(session_storage(session, err));
-    TRY(choose_name(session, &name, err));
+    TRY(durable_storage(session, err));
+    TRY(durable_name(result, err));
     const struct checkpointer_spec spec = {.storage = session->storage,
-                                           .job = name,
+                                           .job = result->job_name,
                                            .budget = &session->budget,
                                            .clock = session->clock,
                                            .settings = settings_checkpoints(&session->settings),
@@ -76,4 +80,50 @@ enum status durable_open(spate_result *result, const char **job_id, struct error
     *job_id = checkpointer_job_id(result->checkpointer);
     result->finished = start == START_FINISHED;
     return STATUS_OK;
+}
+
+/* ---- savepoints ---- */
+
+/* A job without checkpoints: its record and lock are taken for the time of the savepoint. Its sinks show what they write themselves. */
+static enum status savepoint_only(spate_result *result, const char *place, const char **where, struct error *err)
+{
+    spate_session *session = result->session;
+    struct checkpointer *checkpointer;
+    enum job_start start;
+    const char *message;
+    TRY(durable_storage(session, err));
+    struct checkpointer_spec spec = {.storage = session->storage,
+                                     .job = result->job_name,
+                                     .budget = &session->budget,
+                                     .clock = session->clock,
+                                     .settings = settings_checkpoints(&session->settings),
+                                     .cancelled = &session->cancelled};
+    spec.settings.savepoint_only = true;
+    TRY(checkpointer_open(&spec, &checkpointer, &start, &message, err));
+    enum status status = checkpointer_savepoint(checkpointer, result->job, place, where, err);
+    if (status == STATUS_OK) {
+        *where = arena_text(result->arena, *where, strlen(*where));
+        status = *where != NULL ? STATUS_OK : error_set(err, ERROR_BUDGET_SPENT, "no room for the place of a savepoint");
+    }
+    checkpointer_close(checkpointer);
+    return status;
+}
+
+enum status durable_savepoint(spate_result *result, const char *place, const char **where, struct error *err)
+{
+    if (result->job == NULL || result->job_name == NULL || result->state != JOB_RUNNING) {
+        return error_set(err, ERROR_MISUSE, "a savepoint is of an INSERT that runs");
+    }
+    enum status status = result->checkpointer == NULL ? savepoint_only(result, place, where, err)
+                                                      : checkpointer_savepoint(result->checkpointer, result->job, place, where, err);
+    if (status != STATUS_OK) {
+        error_add_context(err, "while taking a savepoint of job '%s'", result->job_name);
+    }
+    return status;
+}
+
+int spate_result_savepoint(spate_result *result, const char *place, const char **where)
+{
+    enum status status = durable_savepoint(result, place, where, &result->session->error);
+    return status == STATUS_OK ? SPATE_OK : session_fail(result->session, status);
 }

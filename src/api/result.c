@@ -146,7 +146,7 @@ static enum status result_checkpoint(spate_result *result, struct error *err)
                                       : STATUS_OK;
 }
 
-static enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct error *err)
+enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct error *err)
 {
     spate_session *session = result->session;
     *step = SPATE_STEP_ENDED;
@@ -262,6 +262,7 @@ int spate_result_next_text(spate_result *result, spate_row_function row, void *c
 
 void spate_result_stop(spate_result *result)
 {
+    result->stopping = true;
     if (result->job != NULL) {
         job_finish_sources(result->job);
     }

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #include "api/settings.h"
+#include "api/text_table.h"
 #include "circuit/result_queue.h"
 #include "job/job.h"
 #include "spate/spate.h"
@@ -29,8 +30,10 @@ struct spate_session {
     uint64_t statement_count;
     struct storage *storage; /* opened by the first job that needs it; NULL before */
     const char *default_job_name;
-    struct job_name *job_names; /* those that were used, newest first */
-    pthread_mutex_t mutex;      /* guards `running` */
+    struct job_name *job_names;   /* those that were used, newest first */
+    spate_notice_function notice; /* NULL: nobody listens */
+    void *notice_context;
+    pthread_mutex_t mutex; /* guards `running` */
     struct job *running;
     atomic_bool cancelled;
     bool opened; /* arena, settings and catalog are there */
@@ -50,6 +53,8 @@ struct spate_result {
     struct plan *plan;
     struct job *job;
     struct checkpointer *checkpointer; /* NULL: the job leaves nothing behind */
+    const char *job_name;              /* of an INSERT; NULL: a query */
+    bool stopping;                     /* spate_result_stop was called */
     bool finished;                     /* an earlier process has brought the job to its end */
     enum job_state state;
     int64_t ticks; /* since the job was started or restarted */
@@ -63,8 +68,11 @@ struct spate_result {
 void session_follow_settings(spate_session *session);
 /* Sets the session's error and gives its public class. */
 int session_fail(spate_session *session, enum status status);
+void session_tell(spate_session *session, const char *format, ...) PRINTF_LIKE(2, 3);
 enum status result_create(spate_session *session, int kind, spate_result **result, struct error *err);
 
+/* api/result.c: a tick of a result's job, with what belongs to it. */
+enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct error *err);
 /* api/statement.c: executes one parsed statement; *result is registered with the session. */
 struct ast_statement;
 enum statement_mode { STATEMENT_EXECUTE, STATEMENT_CHECK, STATEMENT_EXPLAIN };
@@ -74,9 +82,17 @@ enum status statement_run(spate_session *session, struct arena *arena, const str
 enum status statement_start_again(spate_result *result, uint32_t parallelism, struct error *err);
 /* api/durable.c: jobs that outlive their process. Opens the result's checkpointer, if it has none yet. */
 enum status durable_open(spate_result *result, const char **job_id, struct error *err);
+enum status durable_storage(spate_session *session, struct error *err); /* opens session->storage */
+/* The INSERT's name, chosen once. */
+enum status durable_name(spate_result *result, struct error *err);
+enum status durable_savepoint(spate_result *result, const char *place, const char **where, struct error *err);
 void durable_close_session(spate_session *session);
 /* api/restart.c: 'debug.restart-every': takes the job's state, ends it, and goes on with a new job from the state. */
 enum status result_restart(spate_result *result, struct error *err);
+/* api/jobs.c: the jobs of the session. */
+enum status jobs_list(spate_session *session, struct text_table *table, struct error *err);
+enum status job_stop_run(spate_session *session, const struct ast_statement *statement, const char **message, struct arena *arena,
+                         struct error *err);
 /* api/show.c: SHOW and DESCRIBE. */
 enum status show_run(spate_session *session, const struct ast_statement *statement, spate_result *result, struct error *err);
 enum status describe_run(spate_session *session, const struct ast_statement *statement, spate_result *result, struct error *err);

@@ -111,6 +111,9 @@ const struct option_def session_options[] = {
      .initial = "3",
      .check = check_retained,
      .summary = "Checkpoints that are kept: an older one is used when the newest is damaged."},
+    {.name = "execution.checkpointing.savepoint-dir",
+     OPTION_TEXT(struct session_settings, savepoint_dir),
+     .summary = "A folder or URI for savepoints that are given no place; not set: they stay with the job."},
     {.name = "execution.checkpointing.timeout",
      OPTION_DURATION(struct session_settings, checkpoint_timeout),
      .initial = "10 min",
@@ -124,7 +127,7 @@ const struct option_def session_options[] = {
      OPTION_CHOICE(struct session_settings, claim_mode, claim_modes),
      .initial = "NO_CLAIM",
      .check = check_claim_mode,
-     .summary = "Who owns the savepoint that a job starts from: always NO_CLAIM."},
+     .summary = "Who owns the savepoint that a job starts from: always NO_CLAIM, its owner deletes it."},
     {.name = "execution.state-recovery.fresh",
      OPTION_BOOL(struct session_settings, fresh),
      .initial = "false",
@@ -304,6 +307,11 @@ static void settings_forget_storage(struct settings *settings, const char *key)
     }
 }
 
+bool settings_are_durable(const struct settings *settings)
+{
+    return settings->values.checkpoint_interval.us > 0 || settings->values.recovery_path != NULL;
+}
+
 struct checkpoint_settings settings_checkpoints(const struct settings *settings)
 {
     const struct session_settings *values = &settings->values;
@@ -312,12 +320,13 @@ struct checkpoint_settings settings_checkpoints(const struct settings *settings)
                                         .timeout_us = values->checkpoint_timeout.us,
                                         .retained = values->checkpoints_retained,
                                         .tolerable_failed = values->checkpoints_tolerable_failed,
-                                        .incremental = values->checkpoint_incremental,
+                                        .incremental = values->checkpoint_incremental && values->checkpoint_interval.us > 0,
                                         .delete_at_end = values->externalized != 0,
                                         .ignore_unclaimed = values->ignore_unclaimed,
                                         .fresh = values->fresh,
                                         .standby = values->standby,
-                                        .restore_from = values->recovery_path};
+                                        .restore_from = values->recovery_path,
+                                        .savepoint_dir = values->savepoint_dir};
 }
 
 enum status settings_set(struct settings *settings, const char *key, const char *value, const char **message, struct error *err)

@@ -28,7 +28,7 @@ struct session_settings {
     int64_t checkpoints_retained, checkpoints_tolerable_failed;
     bool checkpoint_incremental, ignore_unclaimed, fresh, standby;
     int32_t checkpoint_mode, externalized, claim_mode;
-    const char *checkpoint_dir, *recovery_path, *storage_uri;
+    const char *checkpoint_dir, *savepoint_dir, *recovery_path, *storage_uri;
     const char *storage_other; /* the last of the keys below "storage.", "azure.", "s3."; all are in `storage` */
 };
 extern const struct option_def session_options[];
@@ -50,6 +50,7 @@ enum status settings_reset(struct settings *settings, const char *key, struct er
 void settings_each(const struct settings *settings, void (*each)(void *context, const char *key, const char *value), void *context);
 enum status settings_evaluation(const struct settings *settings, struct arena *arena, struct evaluation *evaluation, struct error *err);
 struct plan_settings settings_plan(const struct settings *settings);
+bool settings_are_durable(const struct settings *settings); /* INSERTs have checkpoints, or start from a savepoint */
 struct checkpoint_settings settings_checkpoints(const struct settings *settings);
 /* The key, the default and the meaning of advisory key i; false past the last. */
 /* table.dml-sync: is an INSERT waited for before the next statement? */

@@ -111,9 +111,7 @@ static enum status show_functions(struct show *self, struct error *err)
 
 static enum status show_jobs(struct show *self, struct error *err)
 {
-    (void)self;
-    (void)err;
-    return STATUS_OK; /* a session of this version runs statements itself; none is detached */
+    return jobs_list(self->session, &self->table, err);
 }
 
 static enum status show_find_table(const struct show *self, const struct ast_name *name, struct catalog_table **table, struct error *err)

@@ -95,6 +95,24 @@ static enum status query_run(struct statement *self, const struct ast_statement 
     return self->mode == STATEMENT_EXECUTE ? statement_start_job(self, err) : STATUS_OK;
 }
 
+/* An unbounded job without an interval: once, when it starts. */
+static enum status tell_what_a_crash_costs(spate_result *result, struct error *err)
+{
+    const struct settings *settings = &result->session->settings;
+    if (settings->values.checkpoint_interval.us > 0 || settings->values.restart_every > 0 || plan_is_bounded(result->plan) ||
+        !plan_loses_by_a_crash(result->plan)) {
+        return STATUS_OK;
+    }
+    const char *outputs = result->checkpointer == NULL ? "" : ", and its files are shown at savepoints and when it is stopped";
+    TRY_ALLOC(result->message,
+              arena_format(result->arena,
+                           "%s%sjob '%s' takes no checkpoints: a crash loses its state%s; SET 'execution.checkpointing.interval' = '10 s' "
+                           "lets it go on from the last one",
+                           result->message, result->message[0] == '\0' ? "" : "\n", result->job_name, outputs),
+              err);
+    return STATUS_OK;
+}
+
 static enum status inserts_run(struct statement *self, const struct ast_statement *const *inserts, uint32_t count, struct error *err)
 {
     struct bound_insert *bound;
@@ -102,7 +120,10 @@ static enum status inserts_run(struct statement *self, const struct ast_statemen
     for (uint32_t i = 0; i < count; i++) {
         TRY(bind_insert(&self->context.bind, &inserts[i]->insert, &bound[i], err));
     }
-    if (self->mode == STATEMENT_EXECUTE && self->context.settings.pipeline.checkpointed) {
+    if (self->mode == STATEMENT_EXECUTE) {
+        TRY(durable_name(self->result, err));
+    }
+    if (self->mode == STATEMENT_EXECUTE && settings_are_durable(&self->session->settings)) {
         TRY(durable_open(self->result, &self->context.job_id, err));
     }
     TRY(plan_make_inserts(&self->context, bound, count, &self->result->plan, err));
@@ -111,7 +132,11 @@ static enum status inserts_run(struct statement *self, const struct ast_statemen
     }
     self->result->kind = SPATE_RESULT_INSERT;
     self->result->awaited = settings_waits(&self->session->settings, plan_is_bounded(self->result->plan));
-    return self->mode == STATEMENT_EXECUTE ? statement_start_job(self, err) : STATUS_OK;
+    if (self->mode != STATEMENT_EXECUTE) {
+        return STATUS_OK;
+    }
+    TRY(tell_what_a_crash_costs(self->result, err));
+    return statement_start_job(self, err);
 }
 
 static enum status insert_run(struct statement *self, const struct ast_statement *statement, struct error *err)
@@ -316,6 +341,11 @@ static enum status other_run(struct statement *self, const struct ast_statement 
     bool view = strcmp(statement->words, "ALTER VIEW") == 0;
     if (view || strcmp(statement->words, "ALTER TABLE") == 0) {
         return alter_run(self, statement, view, err);
+    }
+    if (strcmp(statement->words, "STOP JOB") == 0) {
+        const char *message;
+        TRY(job_stop_run(self->session, statement, &message, self->arena, err));
+        return statement_done(self, message, err);
     }
     return error_set_at(err, ERROR_NOT_SUPPORTED, statement->at.line, statement->at.column, "%s is not supported", statement->words);
 }

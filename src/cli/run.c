@@ -27,9 +27,18 @@ static int run_fail(const struct run *run, bool running)
     return signals_interrupted() ? 130 : error_exit_code(error, running);
 }
 
+static void run_notice(void *context, const char *line)
+{
+    (void)context;
+    fprintf(stderr, "%s\n", line);
+}
+
 /* One tick of each unbounded INSERT that goes on beside the script. */
 static int run_background(struct run *run)
 {
+    if (signals_savepoint() && spate_session_savepoints(run->session) != SPATE_OK) {
+        return run_fail(run, true);
+    }
     for (uint32_t i = 0; i < run->background_count;) {
         int step;
         if (signals_terminated()) {
@@ -235,6 +244,7 @@ int run_scripts(const struct run_options *options, const struct script *scripts,
         spate_session_close(run.session);
         return code;
     }
+    spate_session_on_notice(run.session, run_notice, NULL);
     signals_start(run.session);
     int code = 0;
     for (uint32_t i = 0; i < count && code == 0; i++) {

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-static atomic_bool interrupted, terminated;
+static atomic_bool interrupted, terminated, savepoint;
 static spate_session *watched;
 static pthread_mutex_t watched_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -15,6 +15,7 @@ static sigset_t signal_set(void)
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGUSR1);
     return set;
 }
 
@@ -24,6 +25,10 @@ static void *signals_run(void *context)
     sigset_t set = signal_set();
     int signal = 0;
     while (sigwait(&set, &signal) == 0) {
+        if (signal == SIGUSR1) {
+            atomic_store(&savepoint, true);
+            continue;
+        }
         if (atomic_load(&interrupted) || atomic_load(&terminated)) {
             _exit(128 + signal);
         }
@@ -63,4 +68,9 @@ bool signals_interrupted(void)
 bool signals_terminated(void)
 {
     return atomic_load(&terminated);
+}
+
+bool signals_savepoint(void)
+{
+    return atomic_exchange(&savepoint, false);
 }

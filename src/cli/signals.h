@@ -1,7 +1,7 @@
-/* cli/signals.h: SIGINT and SIGTERM, answered by a thread.
+/* cli/signals.h: SIGINT, SIGTERM and SIGUSR1, answered by a thread.
  *
  * For         `run`: INT cancels the running statement (exit 130), TERM finishes the tick, commits and exits 0; a second one of either
- *             stops at once (128 + signal).
+ *             stops at once (128 + signal). USR1 asks for savepoints.
  * Threads     A thread waits for signals, because spate_cancel takes a lock. Everything else reads flags.
  */
 #ifndef SPATE_CLI_SIGNALS_H
@@ -15,5 +15,6 @@ void signals_start(spate_session *session);
 void signals_end(void);         /* before the session closes */
 bool signals_interrupted(void); /* SIGINT came */
 bool signals_terminated(void);  /* SIGTERM came */
+bool signals_savepoint(void);   /* SIGUSR1 came since the last call */
 
 #endif

@@ -1,65 +1,10 @@
 /* How a job finds itself: its record by name, its lock, the checkpoint or savepoint to go on from; and the restore. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "job/checkpointer_internal.h"
-#include "storage/file_system.h"
-
-/* A process that was killed holds its lock until the kernel has cleared it away: that is waited for. */
-enum { LOCK_POLL_US = 20000, LOCK_PATIENCE_US = 2000000, PATH_BYTES = 4096 };
-
-/* ---- the lock ---- */
-
-/* The folder of a file store; NULL: another kind, where manifests alone fence. */
-static const char *store_folder(const char *uri)
-{
-    if (strncmp(uri, "file://", 7) == 0) {
-        return uri + 7;
-    }
-    return strstr(uri, "://") == NULL ? uri : NULL;
-}
-
-static enum status lock_refused(struct checkpointer *self, struct error *err)
-{
-    char owner[32] = {0};
-    ssize_t length = pread(self->lock, owner, sizeof owner - 1, 0);
-    return error_set(err, ERROR_JOB_TAKEN, "job '%s' is run by another process%s%s", self->spec.job, length > 0 ? ", " : "", owner);
-}
-
-enum status checkpoint_take_lock(struct checkpointer *self, struct error *err)
-{
-    const char *folder = store_folder(storage_uri(self->spec.storage, STORE_JOBS));
-    char path[PATH_BYTES], owner[32];
-    if (folder == NULL) {
-        return STATUS_OK;
-    }
-    snprintf(path, sizeof path, "%s/locks", folder);
-    if (!file_system_make_folders(&file_system_real, path)) {
-        return error_set(err, ERROR_STORE_UNAVAILABLE, "cannot make the folder '%s': %s", path, strerror(errno));
-    }
-    snprintf(path, sizeof path, "%s/locks/%s", folder, self->id);
-    self->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (self->lock < 0) {
-        return error_set(err, ERROR_STORE_UNAVAILABLE, "cannot open the lock '%s': %s", path, strerror(errno));
-    }
-    for (int64_t waited_us = 0; flock(self->lock, LOCK_EX | LOCK_NB) != 0; waited_us += LOCK_POLL_US) {
-        bool cancelled = self->spec.cancelled != NULL && atomic_load(self->spec.cancelled);
-        if ((!self->spec.settings.standby && waited_us >= LOCK_PATIENCE_US) || cancelled) {
-            return lock_refused(self, err);
-        }
-        usleep(LOCK_POLL_US);
-    }
-    int length = snprintf(owner, sizeof owner, "process %d", (int)getpid());
-    if (ftruncate(self->lock, 0) != 0 || pwrite(self->lock, owner, (size_t)length, 0) != length) {
-        return error_set(err, ERROR_STORE_UNAVAILABLE, "cannot write the lock '%s': %s", path, strerror(errno));
-    }
-    return STATUS_OK;
-}
+#include "job/job_lock.h"
 
 /* ---- the record ---- */
 
@@ -148,9 +93,12 @@ static enum status find_checkpoint(struct checkpointer *self, struct error *err)
     TRY(adopt_files(self, err));
     self->start = manifest_has_ended(&self->found) ? START_FINISHED : START_RESUMED;
     TRY(checkpoint_list(storage, self->id, CHECKPOINT_TASK, note_retained, self, err));
+    const char *savepoint = self->spec.settings.restore_from;
     TRY_ALLOC(self->message,
-              arena_format(self->arena, "job '%s' %s checkpoint %llu%s%s", self->spec.job,
+              arena_format(self->arena, "job '%s' %s checkpoint %llu%s%s%s%s%s", self->spec.job,
                            self->start == START_FINISHED ? "has finished with" : "goes on from", (unsigned long long)self->found.seq,
+                           savepoint == NULL ? "" : ", not from the savepoint '", savepoint == NULL ? "" : savepoint,
+                           savepoint == NULL ? "" : "' (--fresh does that)",
                            skipped == NULL ? "" : "; damaged: ", skipped == NULL ? "" : skipped),
               err);
     return STATUS_OK;
@@ -174,8 +122,12 @@ static enum status find_savepoint(struct checkpointer *self, struct error *err)
 enum status checkpoint_find(struct checkpointer *self, struct error *err)
 {
     TRY(find_record(self, err));
-    TRY(checkpoint_take_lock(self, err));
+    const struct job_lock_wish wish = {self->spec.job, self->spec.settings.standby, self->spec.cancelled};
+    TRY(job_lock_take(self->spec.storage, self->id, &wish, &self->lock, err));
     self->start = START_NEW;
+    if (self->spec.settings.savepoint_only) {
+        return checkpoint_list(self->spec.storage, self->id, CHECKPOINT_TASK, note_number, self, err);
+    }
     if (self->spec.settings.fresh) {
         TRY(checkpoint_list(self->spec.storage, self->id, CHECKPOINT_TASK, forget_one, self, err));
     } else {

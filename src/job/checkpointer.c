@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "job/checkpointer_internal.h"
@@ -265,21 +266,83 @@ enum status checkpointer_finish(struct checkpointer *self, struct job *job, bool
     return STATUS_OK;
 }
 
-enum status checkpointer_savepoint(struct checkpointer *self, struct job *job, const char *place, struct error *err)
+/* ---- savepoints ---- */
+
+/* "20261130-101500", or that below the folder for savepoints, with the job's id. */
+static enum status choose_place(struct checkpointer *self, const char **place, struct error *err)
+{
+    const char *folder = self->spec.settings.savepoint_dir;
+    time_t seconds = (time_t)(self->spec.clock->wall_us(self->spec.clock) / 1000000);
+    struct tm parts;
+    char name[32];
+    gmtime_r(&seconds, &parts);
+    strftime(name, sizeof name, "%Y%m%d-%H%M%S", &parts);
+    TRY_ALLOC(*place,
+              folder == NULL ? arena_text(self->arena, name, strlen(name)) : arena_format(self->arena, "%s/%s-%s", folder, self->id, name),
+              err);
+    return STATUS_OK;
+}
+
+/* A name by time that is taken gets a number. */
+static enum status create_savepoint(struct checkpointer *self, const struct checkpoint_manifest *manifest, const char *place,
+                                    const char **where, struct error *err)
+{
+    const char *tried = place;
+    enum object_result result = OBJECT_CONFLICT;
+    if (place == NULL) {
+        TRY(choose_place(self, &place, err));
+        tried = place;
+        for (uint32_t attempt = 2; result != OBJECT_OK && attempt < 100; attempt++) {
+            TRY(savepoint_create(self->spec.storage, self->id, tried, manifest, 1, &result, err));
+            if (result != OBJECT_OK) {
+                TRY_ALLOC(tried, arena_format(self->arena, "%s-%u", place, attempt), err);
+            }
+        }
+    } else {
+        TRY(savepoint_create(self->spec.storage, self->id, place, manifest, 1, &result, err));
+    }
+    if (result != OBJECT_OK) {
+        return error_set(err, ERROR_ALREADY_EXISTS, "there is a savepoint at '%s' already", tried);
+    }
+    return savepoint_where(self->spec.storage, self->id, tried, self->arena, where, err);
+}
+
+/* A job that leaves nothing but savepoints: the checkpoint was for the savepoint alone. What cannot be removed is swept later. */
+static void forget_checkpoint(struct checkpointer *self, const struct checkpoint_manifest *manifest)
+{
+    struct error ignored;
+    enum object_result result;
+    (void)!checkpoint_remove(self->spec.storage, self->id, CHECKPOINT_TASK, manifest->seq, &result, &ignored);
+    for (uint32_t i = 0; i < manifest->table_count; i++) {
+        for (uint32_t f = 0; f < manifest->tables[i].file_count; f++) {
+            (void)!checkpoint_remove_file(self->spec.storage, self->id, &manifest->tables[i].files[f], &ignored);
+        }
+    }
+    self->retained_count = 0;
+}
+
+static enum status savepoint_in(struct checkpointer *self, struct arena *arena, const char *place, const char **where, struct error *err)
+{
+    struct checkpoint_manifest manifest;
+    enum object_result result;
+    TRY(checkpoint_read_manifest(self->spec.storage, self->id, CHECKPOINT_TASK, self->pending.number, arena, &result, &manifest, err));
+    if (result != OBJECT_OK) {
+        return error_set(err, ERROR_STORE_MISSING, "checkpoint %llu of job '%s' has vanished", (unsigned long long)self->pending.number,
+                         self->spec.job);
+    }
+    enum status status = create_savepoint(self, &manifest, place, where, err);
+    if (self->spec.settings.savepoint_only) {
+        forget_checkpoint(self, &manifest);
+    }
+    return status;
+}
+
+enum status checkpointer_savepoint(struct checkpointer *self, struct job *job, const char *place, const char **where, struct error *err)
 {
     TRY(checkpoint_now(self, job, true, false, err));
-    struct arena *arena = arena_create(self->spec.budget, "savepoint");
-    struct checkpoint_manifest manifest;
-    enum object_result result = OBJECT_OK;
-    enum status status = arena == NULL ? error_set(err, ERROR_BUDGET_SPENT, "no room for a savepoint")
-                                       : checkpoint_read_manifest(self->spec.storage, self->id, CHECKPOINT_TASK, self->pending.number,
-                                                                  arena, &result, &manifest, err);
-    if (status == STATUS_OK && result == OBJECT_OK) {
-        status = savepoint_create(self->spec.storage, self->id, place, &manifest, 1, &result, err);
-    }
-    if (status == STATUS_OK && result != OBJECT_OK) {
-        status = error_set(err, ERROR_ALREADY_EXISTS, "there is a savepoint at '%s' already", place);
-    }
+    struct arena *arena;
+    TRY_ALLOC(arena, arena_create(self->spec.budget, "savepoint"), err);
+    enum status status = savepoint_in(self, arena, place, where, err);
     arena_destroy(arena);
     return status;
 }

@@ -32,9 +32,11 @@ struct checkpoint_settings {
     bool incremental;
     bool delete_at_end; /* externalized retention: DELETE_ON_CANCELLATION and NO_EXTERNALIZED_CHECKPOINTS */
     bool ignore_unclaimed;
-    bool fresh;               /* forget what there is */
-    bool standby;             /* wait for the lock */
-    const char *restore_from; /* a savepoint, when the job has no checkpoint of its own; NULL */
+    bool fresh;                /* forget what there is */
+    bool standby;              /* wait for the lock */
+    bool savepoint_only;       /* the job runs already and leaves nothing but savepoints: looks for nothing, keeps no checkpoint */
+    const char *restore_from;  /* a savepoint, when the job has no checkpoint of its own; NULL */
+    const char *savepoint_dir; /* where savepoints go that are given no place; NULL: to the job's own */
 };
 enum job_start {
     START_NEW,
@@ -60,8 +62,9 @@ enum status checkpointer_restore(struct checkpointer *self, struct job *job, str
 enum status checkpointer_step(struct checkpointer *self, struct job *job, struct error *err);
 /* The job has ended or stops: a last checkpoint, waited for, and the sinks told. ended: it will not be run again. */
 enum status checkpointer_finish(struct checkpointer *self, struct job *job, bool ended, struct error *err);
-/* A savepoint of the state now; `place` as in storage/savepoints.h. Waits for it. */
-enum status checkpointer_savepoint(struct checkpointer *self, struct job *job, const char *place, struct error *err);
+/* A savepoint of the state now; `place` as in storage/savepoints.h, NULL: one named by the time. Waits for it. *where: its place, as
+ * --from-savepoint takes it from anywhere; in the checkpointer. */
+enum status checkpointer_savepoint(struct checkpointer *self, struct job *job, const char *place, const char **where, struct error *err);
 const char *checkpointer_job_id(const struct checkpointer *self);
 void checkpointer_close(struct checkpointer *self); /* NULL is allowed */
 

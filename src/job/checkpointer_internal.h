@@ -91,7 +91,6 @@ bool checkpoint_wants_merge(const struct checkpointer *self);
 enum status checkpoint_merge(struct checkpointer *self, struct error *err);
 enum status checkpoint_generation_open(struct checkpointer *self, uint32_t chain_count, struct error *err);
 /* checkpoint_find.c */
-enum status checkpoint_take_lock(struct checkpointer *self, struct error *err);
 enum status checkpoint_find(struct checkpointer *self, struct error *err);
 
 #endif

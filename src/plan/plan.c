@@ -1,5 +1,7 @@
 /* Making a plan: rules, operators, outputs; and what is asked of it afterwards. */
 #include "connectors/dead_letter.h"
+#include "connectors/sink.h"
+#include "connectors/table_options.h"
 #include "plan/physical.h"
 #include "plan/rules.h"
 
@@ -175,6 +177,22 @@ void plan_abort(struct plan *plan)
 bool plan_is_bounded(const struct plan *plan)
 {
     return plan->bounded;
+}
+
+bool plan_loses_by_a_crash(const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        const struct plan_node *node = plan->nodes[i];
+        if (plan_operator_state(node->operator) != NULL) {
+            return true;
+        }
+        const char *connector = node->operator== PLAN_SINK ? table_options_get(node->sink.context->options, "connector") : NULL;
+        const struct sink_type *type = connector == NULL ? NULL : sink_type_find(connector);
+        if (type != NULL && type->commit != NULL) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool plan_is_insert_only(const struct plan *plan)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "storage/content.h"
+#include "storage/file_name.h"
 #include "storage/manifest.h"
 #include "storage/stores_internal.h"
 
@@ -148,6 +149,28 @@ enum status savepoint_create(struct storage *storage, const char *job, const cha
     }
     arena_destroy(copier.arena);
     return status;
+}
+
+enum status savepoint_where(struct storage *storage, const char *job, const char *place, struct arena *arena, const char **where,
+                            struct error *err)
+{
+    char key[OBJECT_KEY_MAX + 1];
+    *where = place;
+    if (strpbrk(place, "/:") != NULL) {
+        return STATUS_OK;
+    }
+    const char *uri = storage_uri(storage, STORE_SAVEPOINTS);
+    bool is_folder = strncmp(uri, "file://", 7) == 0 || strstr(uri, "://") == NULL;
+    char path[FILE_KEY_PATH_MAX];
+    TRY(store_key(key, err, "jobs", job, "savepoints", place, "", NULL));
+    if (is_folder) {
+        file_name_of_folder(key, strlen(key), path);
+    } else {
+        snprintf(path, sizeof path, "%s", key);
+    }
+    path[strlen(path) - 1] = '\0'; /* the last '/' */
+    TRY_ALLOC(*where, arena_format(arena, "%s/%s", uri, path), err);
+    return STATUS_OK;
 }
 
 /* ---- opening ---- */

@@ -15,6 +15,10 @@
 enum status savepoint_create(struct storage *storage, const char *job, const char *place, const struct checkpoint_manifest *manifests,
                              uint32_t count, enum object_result *result, struct error *err);
 
+/* The place as a path or URI that means the same without the job: "nightly" becomes ".../savepoints/nightly". */
+enum status savepoint_where(struct storage *storage, const char *job, const char *place, struct arena *arena, const char **where,
+                            struct error *err);
+
 struct savepoint {
     const struct checkpoint_manifest *manifests; /* their file keys are for savepoint_open_file */
     uint32_t count;

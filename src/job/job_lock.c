@@ -1,0 +1,235 @@
+#include "job/job_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/random.h"
+#include "storage/file_system.h"
+
+/* A process that was killed holds its lock until the kernel has cleared it away: that is waited for. */
+enum { LOCK_POLL_US = 20000, LOCK_PATIENCE_US = 2000000, PATH_BYTES = 4096, REQUEST_BYTES = 8192 };
+
+/* ---- the lock ---- */
+
+/* The folder of a file store; NULL: another kind, where manifests alone fence. */
+static const char *store_folder(const struct storage *storage)
+{
+    const char *uri = storage_uri(storage, STORE_JOBS);
+    if (strncmp(uri, "file://", 7) == 0) {
+        return uri + 7;
+    }
+    return strstr(uri, "://") == NULL ? uri : NULL;
+}
+
+static void read_owner(int lock, char *owner, size_t size)
+{
+    ssize_t length = pread(lock, owner, size - 1, 0);
+    owner[length > 0 ? length : 0] = '\0';
+}
+
+static enum status lock_refused(const struct job_lock_wish *wish, int lock, struct error *err)
+{
+    char owner[32];
+    read_owner(lock, owner, sizeof owner);
+    return error_set(err, ERROR_JOB_TAKEN, "job '%s' is run by another process%s%s", wish->job, owner[0] != '\0' ? ", " : "", owner);
+}
+
+static enum status lock_wait(int lock, const char *path, const struct job_lock_wish *wish, struct error *err)
+{
+    char owner[32];
+    for (int64_t waited_us = 0; flock(lock, LOCK_EX | LOCK_NB) != 0; waited_us += LOCK_POLL_US) {
+        bool cancelled = wish->cancelled != NULL && atomic_load(wish->cancelled);
+        if ((!wish->standby && waited_us >= LOCK_PATIENCE_US) || cancelled) {
+            return lock_refused(wish, lock, err);
+        }
+        usleep(LOCK_POLL_US);
+    }
+    int length = snprintf(owner, sizeof owner, "process %d", (int)getpid());
+    if (ftruncate(lock, 0) != 0 || pwrite(lock, owner, (size_t)length, 0) != length) {
+        return error_set(err, ERROR_STORE_UNAVAILABLE, "cannot write the lock '%s': %s", path, strerror(errno));
+    }
+    return STATUS_OK;
+}
+
+enum status job_lock_take(struct storage *storage, const char *id, const struct job_lock_wish *wish, int *lock, struct error *err)
+{
+    const char *folder = store_folder(storage);
+    char path[PATH_BYTES];
+    *lock = -1;
+    if (folder == NULL) {
+        return STATUS_OK;
+    }
+    snprintf(path, sizeof path, "%s/locks", folder);
+    if (!file_system_make_folders(&file_system_real, path)) {
+        return error_set(err, ERROR_STORE_UNAVAILABLE, "cannot make the folder '%s': %s", path, strerror(errno));
+    }
+    snprintf(path, sizeof path, "%s/locks/%s", folder, id);
+    int opened = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (opened < 0) {
+        return error_set(err, ERROR_STORE_UNAVAILABLE, "cannot open the lock '%s': %s", path, strerror(errno));
+    }
+    enum status status = lock_wait(opened, path, wish, err);
+    if (status != STATUS_OK) {
+        close(opened);
+        return status;
+    }
+    *lock = opened;
+    return STATUS_OK;
+}
+
+enum job_running job_lock_look(struct storage *storage, const char *id, int *pid)
+{
+    const char *folder = store_folder(storage);
+    char path[PATH_BYTES], owner[32];
+    *pid = 0;
+    if (folder == NULL) {
+        return JOB_RUNNING_UNKNOWN;
+    }
+    snprintf(path, sizeof path, "%s/locks/%s", folder, id);
+    int lock = open(path, O_RDONLY | O_CLOEXEC);
+    if (lock < 0) {
+        return errno == ENOENT ? JOB_RUNNING_NOWHERE : JOB_RUNNING_UNKNOWN;
+    }
+    bool held = flock(lock, LOCK_SH | LOCK_NB) != 0;
+    if (held) {
+        read_owner(lock, owner, sizeof owner);
+        *pid = strncmp(owner, "process ", 8) == 0 ? (int)strtol(owner + 8, NULL, 10) : 0;
+    }
+    close(lock);
+    return held ? JOB_RUNNING_HERE : JOB_RUNNING_NOWHERE;
+}
+
+/* ---- requests ---- */
+
+static void message_path(const struct storage *storage, const char *id, const char *kind, char *path, size_t size)
+{
+    snprintf(path, size, "%s/locks/%s.%s", store_folder(storage), id, kind);
+}
+
+/* Whole or not at all: written beside, then renamed. */
+static bool message_write(const char *path, const char *text)
+{
+    char beside[PATH_BYTES + 16];
+    snprintf(beside, sizeof beside, "%s.%d", path, (int)getpid());
+    FILE *file = fopen(beside, "we");
+    if (file == NULL) {
+        return false;
+    }
+    bool written = fputs(text, file) >= 0;
+    written = fclose(file) == 0 && written;
+    if (!written || rename(beside, path) != 0) {
+        unlink(beside);
+        return false;
+    }
+    return true;
+}
+
+/* The lines of a message in the arena; false: there is none. */
+static bool message_read(const char *path, struct arena *arena, const char **lines, uint32_t count)
+{
+    char text[REQUEST_BYTES];
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    char *at = text;
+    for (uint32_t i = 0; i < count; i++) {
+        size_t line = i + 1 < count ? strcspn(at, "\n") : strlen(at);
+        lines[i] = arena_text(arena, at, line);
+        if (lines[i] == NULL) {
+            return false;
+        }
+        at += line + (at[line] == '\n');
+    }
+    return true;
+}
+
+static bool find_reply(struct storage *storage, const char *id, const char *token, struct arena *arena, const char **lines)
+{
+    char path[PATH_BYTES];
+    message_path(storage, id, "reply", path, sizeof path);
+    return message_read(path, arena, lines, 3) && strcmp(lines[0], token) == 0;
+}
+
+static enum status wait_for_reply(struct storage *storage, const char *id, const char *token, int64_t timeout_us, struct arena *arena,
+                                  const char **where, struct error *err)
+{
+    const struct clock *clock = storage_clock(storage);
+    int64_t started_us = clock->monotonic_us(clock);
+    const char *lines[3];
+    int pid;
+    while (!find_reply(storage, id, token, arena, lines)) {
+        if (job_lock_look(storage, id, &pid) != JOB_RUNNING_HERE && !find_reply(storage, id, token, arena, lines)) {
+            return error_set(err, ERROR_STORE_UNAVAILABLE, "the process that runs job %s ended before it had written the savepoint", id);
+        }
+        if (clock->monotonic_us(clock) - started_us > timeout_us) {
+            return error_set(err, ERROR_STORE_UNAVAILABLE, "process %d, which runs job %s, did not write the savepoint in time", pid, id);
+        }
+        usleep(LOCK_POLL_US);
+    }
+    if (strcmp(lines[1], "ok") != 0) {
+        return error_set(err, ERROR_STORE_UNAVAILABLE, "the process that runs job %s could not write the savepoint: %s", id, lines[2]);
+    }
+    *where = lines[2];
+    return STATUS_OK;
+}
+
+enum status job_request_savepoint(struct storage *storage, const char *id, const char *place, int64_t timeout_us, struct arena *arena,
+                                  const char **where, struct error *err)
+{
+    char path[PATH_BYTES], reply[PATH_BYTES], text[REQUEST_BYTES], token[RANDOM_NAME_BYTES];
+    int pid;
+    if (job_lock_look(storage, id, &pid) != JOB_RUNNING_HERE || pid <= 0) {
+        return error_set(err, ERROR_STORE_UNAVAILABLE, "no process that runs job %s can be asked", id);
+    }
+    struct random_source random;
+    random_open(&random, 0);
+    random_name(&random, token);
+    message_path(storage, id, "request", path, sizeof path);
+    message_path(storage, id, "reply", reply, sizeof reply);
+    int length = snprintf(text, sizeof text, "%s\n%s", token, place == NULL ? "" : place);
+    if (length >= (int)sizeof text || !message_write(path, text)) {
+        return error_set(err, ERROR_STORE_UNAVAILABLE, "cannot write '%s': %s", path, strerror(errno));
+    }
+    enum status status = kill(pid, SIGUSR1) == 0
+                             ? wait_for_reply(storage, id, token, timeout_us, arena, where, err)
+                             : error_set(err, ERROR_STORE_UNAVAILABLE, "process %d, which runs job %s, cannot be asked from here: %s", pid,
+                                         id, strerror(errno));
+    unlink(path);
+    unlink(reply);
+    return status;
+}
+
+bool job_request_find(struct storage *storage, const char *id, struct arena *arena, struct job_request *request)
+{
+    char path[PATH_BYTES];
+    const char *lines[2];
+    if (store_folder(storage) == NULL) {
+        return false;
+    }
+    message_path(storage, id, "request", path, sizeof path);
+    if (!message_read(path, arena, lines, 2)) {
+        return false;
+    }
+    *request = (struct job_request){lines[0], lines[1]};
+    return true;
+}
+
+void job_request_answer(struct storage *storage, const char *id, const struct job_request *request, const char *where, const char *failure)
+{
+    char path[PATH_BYTES], text[REQUEST_BYTES];
+    message_path(storage, id, "request", path, sizeof path);
+    unlink(path);
+    message_path(storage, id, "reply", path, sizeof path);
+    snprintf(text, sizeof text, "%s\n%s\n%s", request->token, failure == NULL ? "ok" : "error", failure == NULL ? where : failure);
+    (void)message_write(path, text);
+}

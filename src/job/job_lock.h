@@ -1,0 +1,40 @@
+/* job/job_lock.h: one process runs a job; others can ask it for a savepoint.
+ *
+ * For         checkpointer.h (the lock), and whoever looks at jobs from outside.
+ * Layout      <jobs' folder>/locks/<id>           locked (flock) as long as a process runs the job; says which: "process 4711"
+ *             <jobs' folder>/locks/<id>.request   token, then place: a savepoint that is asked for (with SIGUSR1)
+ *             <jobs' folder>/locks/<id>.reply     token, "ok" or "error", then the place or the reason
+ * Limits      Storage in a folder. Elsewhere there is no lock (manifests alone fence), and nobody can be asked.
+ * Threads     Any; a lock belongs to whoever took it.
+ */
+#ifndef SPATE_JOB_JOB_LOCK_H
+#define SPATE_JOB_JOB_LOCK_H
+
+#include <stdatomic.h>
+
+#include "storage/stores.h"
+
+struct job_lock_wish {
+    const char *job;              /* name, for messages */
+    bool standby;                 /* wait until the other process has gone */
+    const atomic_bool *cancelled; /* NULL: nobody cancels */
+};
+/* *lock: to be closed by the caller; -1: the storage has no locks. JOB_TAKEN: another process runs the job. */
+enum status job_lock_take(struct storage *storage, const char *id, const struct job_lock_wish *wish, int *lock, struct error *err);
+
+enum job_running { JOB_RUNNING_UNKNOWN, JOB_RUNNING_NOWHERE, JOB_RUNNING_HERE /* on this machine, or one that shares the folder */ };
+/* *pid: of the process, 0 when not known. */
+enum job_running job_lock_look(struct storage *storage, const char *id, int *pid);
+
+/* Asks the process that runs the job, and waits. *where: the savepoint's place, in the arena. */
+enum status job_request_savepoint(struct storage *storage, const char *id, const char *place, int64_t timeout_us, struct arena *arena,
+                                  const char **where, struct error *err);
+/* The process's side: is there a request? Its place and token are in the arena. */
+struct job_request {
+    const char *token, *place; /* place "": choose one */
+};
+bool job_request_find(struct storage *storage, const char *id, struct arena *arena, struct job_request *request);
+/* failure NULL: it is done. What cannot be written is given up: the asking process hears nothing and says so. */
+void job_request_answer(struct storage *storage, const char *id, const struct job_request *request, const char *where, const char *failure);
+
+#endif
