@@ -37,6 +37,11 @@ const char *suite_key(const struct suite *suite, const char *format, ...)
     return key;
 }
 
+bool suite_skips(const struct suite *suite, const char *key)
+{
+    return suite->keys_are_paths && (strcmp(key, "a") == 0 || strcmp(key, "a/b") == 0);
+}
+
 static void pattern_fill(const struct pattern *pattern, uint64_t offset, uint8_t *bytes, size_t length)
 {
     for (size_t i = 0; i < length;) {
@@ -117,7 +122,8 @@ static void run_checks(struct suite *suite, const struct check *checks, const ch
     }
 }
 
-/* URI, then NAME=VALUE options of the store and --big=BYTES, --list=COUNT, --rounds=COUNT, --only=PART-OF-A-NAME. */
+/* URI, then NAME=VALUE options of the store and --big=BYTES, --list=COUNT, --rounds=COUNT, --keys=paths, --during=COMMAND that restarts the
+ * server, --faults=FILE of the proxy (which are checks of their own), --only=PART-OF-A-NAME. */
 static const char *read_arguments(struct suite *suite, int count, char **arguments)
 {
     const char *only = NULL;
@@ -135,6 +141,12 @@ static const char *read_arguments(struct suite *suite, int count, char **argumen
             suite->list_count = (uint32_t)strtoul(value, NULL, 10);
         } else if (strcmp(arguments[i], "--rounds") == 0) {
             suite->rounds = (uint32_t)strtoul(value, NULL, 10);
+        } else if (strcmp(arguments[i], "--keys") == 0) {
+            suite->keys_are_paths = strcmp(value, "paths") == 0;
+        } else if (strcmp(arguments[i], "--during") == 0) {
+            suite->during = value;
+        } else if (strcmp(arguments[i], "--faults") == 0) {
+            suite->faults = value;
         } else if (strcmp(arguments[i], "--only") == 0) {
             only = value;
         } else {
@@ -150,7 +162,9 @@ int main(int argument_count, char **arguments)
     struct error err;
     enum status status;
     if (argument_count < 2) {
-        fprintf(stderr, "usage: storage_compliance URI [NAME=VALUE]... [--big=BYTES] [--list=COUNT] [--rounds=COUNT] [--only=PART]\n");
+        fprintf(
+            stderr,
+            "usage: storage_compliance URI [NAME=VALUE]... [--big=BYTES] [--list=COUNT] [--rounds=COUNT] [--keys=paths] [--only=PART]\n");
         return 2;
     }
     const char *only = read_arguments(&suite, argument_count, arguments);
@@ -159,6 +173,10 @@ int main(int argument_count, char **arguments)
         printf("FAIL open: %s\n0 passed, 1 failed\n", err.text);
         return 1;
     }
+    if (suite.faults != NULL || suite.during != NULL) {
+        run_checks(&suite, suite.faults != NULL ? fault_checks : restart_checks, only);
+        goto done;
+    }
     run_checks(&suite, conditional_checks, only);
     run_checks(&suite, body_checks, only);
     if (strcmp(suite.store->driver->scheme, "file") == 0) { /* the limits of servers: tests/storage/run, through its proxy */
@@ -166,6 +184,7 @@ int main(int argument_count, char **arguments)
     }
     run_checks(&suite, list_checks, only);
     run_checks(&suite, race_checks, only);
+done:
     object_store_close(suite.store);
     printf("%u passed, %u failed\n", passed, failed);
     return failed == 0 ? 0 : 1;

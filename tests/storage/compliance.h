@@ -22,6 +22,9 @@ struct suite {
     size_t option_count;
     uint64_t big_bytes; /* of the body that is streamed */
     uint32_t list_count, rounds;
+    bool keys_are_paths; /* of a server that keeps objects as files: no object above another, no part of more than 255 bytes */
+    const char *during;  /* a command that stops the server and starts it again */
+    const char *faults;  /* the file that tells tests/storage/fault_proxy what to do to requests */
     struct object_store *store;
     char prefix[64];
     char failure[2048];
@@ -53,6 +56,8 @@ struct pattern {
     uint64_t taken, offset; /* as a sink: what came, and where it should begin */
     bool differs;
 };
+/* Would a server that keeps objects as files refuse the key, beside the others of the suite? */
+bool suite_skips(const struct suite *suite, const char *key);
 struct object_source pattern_source(struct pattern *pattern);
 struct object_sink pattern_sink(struct pattern *pattern);
 uint32_t pattern_crc32c(const struct pattern *pattern);
@@ -61,7 +66,7 @@ struct check {
     const char *name; /* "O1 ..." */
     const char *(*run)(struct suite *suite);
 };
-extern const struct check conditional_checks[], body_checks[], full_disk_checks[], list_checks[],
-    race_checks[]; /* each ends with a NULL name */
+extern const struct check conditional_checks[], body_checks[], full_disk_checks[], list_checks[], race_checks[], restart_checks[],
+    fault_checks[]; /* each ends with a NULL name */
 
 #endif

@@ -84,23 +84,23 @@ static const char *check_many(struct suite *suite)
 
 static const char *check_order(struct suite *suite)
 {
-    static const char *const keys[] = {"A",  "a",   "a b",   "a!", "a%",      "a+", "a-b",      "a.b",
-                                       "a/", "a/b", "a/b/c", "a0", "a<&>\"'", "b",  "\xc3\xa9", "\xe6\xb0\xb4"};
+    static const char *const sorted[] = {"A",   "a",     "a b", "a!",      "a%", "a+",       "a-b",         "a.b",
+                                         "a/b", "a/b/c", "a0",  "a<&>\"'", "b",  "\xc3\xa9", "\xe6\xb0\xb4"};
     struct error err;
     enum object_result result;
     struct object_info info;
     struct seen seen = {0};
     char expected[4000];
     size_t length = 0;
-    for (size_t i = sizeof keys / sizeof keys[0]; i > 0; i--) {
-        if (strcmp(keys[i - 1], "a/") != 0) {
-            EXPECT_OK(object_put_bytes(suite->store, suite_key(suite, "%s", keys[i - 1]), "x", 1, PUT_ANY, NULL, &result, &info, &err));
-        }
-    }
-    static const char *const sorted[] = {"A",   "a",     "a b", "a!",      "a%", "a+",       "a-b",         "a.b",
-                                         "a/b", "a/b/c", "a0",  "a<&>\"'", "b",  "\xc3\xa9", "\xe6\xb0\xb4"};
     for (size_t i = 0; i < sizeof sorted / sizeof sorted[0]; i++) {
-        length += (size_t)snprintf(expected + length, sizeof expected - length, "%s", suite_key(suite, "%s", sorted[i])) + 1;
+        size_t other = i * 7 % (sizeof sorted / sizeof sorted[0]); /* put in another order than listed */
+        if (!suite_skips(suite, sorted[other])) {
+            const char *key = suite_key(suite, "%s", sorted[other]);
+            EXPECT_OK(object_put_bytes(suite->store, key, "x", 1, PUT_ANY, NULL, &result, &info, &err));
+        }
+        if (!suite_skips(suite, sorted[i])) {
+            length += (size_t)snprintf(expected + length, sizeof expected - length, "%s", suite_key(suite, "%s", sorted[i])) + 1;
+        }
     }
     EXPECT_OK(suite->store->driver->list(suite->store, suite_key(suite, "%s", ""), NULL, see, &seen, &err));
     bool equal = seen.length == length && memcmp(seen.keys, expected, length) == 0;
