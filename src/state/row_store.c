@@ -125,6 +125,11 @@ void row_store_omit_hashes(struct row_store *store)
     lay_out(store);
 }
 
+uint32_t row_store_column_count(const struct row_store *store)
+{
+    return store->column_count;
+}
+
 /* Adds the variable bytes of a column to each row's size. */
 static void add_sizes(struct row_store *store, const struct store_column *column, const struct vector *vector, struct selection rows)
 {

@@ -21,6 +21,7 @@ enum status row_store_create(struct budget *budget, const struct type *const *ty
 void row_store_destroy(struct row_store *store);
 /* Before the first row: no one will ask for hashes, so none are computed (row_store_hash is 0). */
 void row_store_omit_hashes(struct row_store *store);
+uint32_t row_store_column_count(const struct row_store *store);
 /* Encodes the selected rows of the batch (all its columns); handles[k] for the k-th selected row. */
 enum status row_store_add(struct row_store *store, const struct batch *batch, row_handle *handles, struct error *err);
 void row_store_free(struct row_store *store, row_handle handle);

@@ -5,13 +5,13 @@
  * Ties         Rows of one source partition by their order (last: the later wins, first: the earlier), others by their columns: the
  *              smaller wins.
  * finish_tick  Per touched key: -1 of the row that was emitted, +1 of the winner, if they differ.
+ * State        "rows": the winner of each key, which after a tick is the row that was emitted, its time and ordinal.
  */
 #include <stdlib.h>
 
 #include "circuit/operators/row_output.h"
+#include "circuit/operators/row_state.h"
 #include "circuit/operators/sorted_rows.h"
-#include "circuit/operators/specs.h"
-#include "state/key_table.h"
 
 enum { PREFETCH_AHEAD = 12 };
 
@@ -32,6 +32,7 @@ struct dedup_node {
     struct row_output *output;
     uint32_t *touched, touched_count, touched_capacity;
     int64_t arrived;
+    struct dirty_slots dirty;
     uint64_t hashes[CHUNK_ROWS];
     uint32_t slots[CHUNK_ROWS], winners[CHUNK_ROWS];
     uint16_t selected[CHUNK_ROWS];
@@ -54,7 +55,7 @@ static enum status dedup_touch(struct dedup_node *self, struct dedup_state *stat
     }
     self->touched[self->touched_count++] = slot;
     state->flags |= DEDUP_TOUCHED;
-    return STATUS_OK;
+    return self->node.circuit->incremental ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
 }
 
 /* NULL times are the smallest. */
@@ -219,6 +220,69 @@ static void dedup_close(struct node *node)
     key_table_destroy(self->table);
     row_store_destroy(self->store);
     free(self->touched);
+    dirty_slots_close(&self->dirty);
+}
+
+/* ---- state ---- */
+
+static enum status dedup_declare(struct dedup_node *self, struct error *err)
+{
+    static const char *const numbers[] = {"time", "ordinal"};
+    struct arena *arena = node_arena(&self->node);
+    struct snapshot_table *table;
+    TRY_ALLOC(table, arena_alloc(arena, sizeof *table), err);
+    TRY(row_state_declare(arena, self->spec->input.schema, numbers, ARRAY_LENGTH(numbers), "rows", table, err));
+    self->dirty.budget = node_budget(&self->node);
+    self->node.tables = table;
+    self->node.table_count = 1;
+    return state_table_place(arena, &self->spec->input, NULL, self->spec->input.schema->count, table, err);
+}
+
+static enum status dedup_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
+{
+    struct dedup_node *self = owner;
+    const struct dedup_state *states = key_table_values(self->table, 0);
+    uint32_t stored = self->spec->input.schema->count;
+    row_handle rows[CHUNK_ROWS];
+    int64_t times[CHUNK_ROWS], ordinals[CHUNK_ROWS];
+    for (uint32_t k = 0; k < count; k++) {
+        rows[k] = states[slots[k]].current;
+        times[k] = states[slots[k]].time;
+        ordinals[k] = states[slots[k]].ordinal;
+    }
+    TRY(row_store_gather(self->store, rows, count, NULL, stored, batch->columns, err));
+    TRY(state_number_column(node_budget(&self->node), times, count, &batch->columns[stored], err));
+    return state_number_column(node_budget(&self->node), ordinals, count, &batch->columns[stored + 1], err);
+}
+
+static enum status dedup_save(struct node *node, struct snapshot_writer *writer, struct error *err)
+{
+    struct dedup_node *self = (struct dedup_node *)node;
+    struct dirty_slots *dirty = node->circuit->incremental ? &self->dirty : NULL;
+    return state_save_slots(writer, 0, self->spec->input.schema->count + 2, self->table, dirty, dedup_columns, self, err);
+}
+
+static enum status dedup_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    (void)table;
+    struct dedup_node *self = (struct dedup_node *)node;
+    const struct batch *batch = rows->batch;
+    uint32_t stored = self->spec->input.schema->count;
+    batch_hash(batch, self->spec->keys, self->spec->key_count, self->hashes);
+    TRY(key_table_find_or_insert(self->table, batch, self->spec->keys, self->hashes, self->slots, err));
+    TRY(row_store_add(self->store, batch, self->handles, err));
+    struct dedup_state *states = key_table_values(self->table, 0);
+    for (uint32_t row = 0; row < batch->count; row++) {
+        int64_t ordinal = snapshot_number(batch, row, stored + 1);
+        states[self->slots[row]] = (struct dedup_state){.time = snapshot_number(batch, row, stored),
+                                                        .ordinal = ordinal,
+                                                        .current = self->handles[row],
+                                                        .emitted = self->handles[row],
+                                                        .flags = DEDUP_SET};
+        /* Arrivals are compared within a key: later ones only have to count higher. */
+        self->arrived = ordinal >= self->arrived ? ordinal + 1 : self->arrived;
+    }
+    return STATUS_OK;
 }
 
 static const struct node_type dedup_node_type = {
@@ -226,6 +290,8 @@ static const struct node_type dedup_node_type = {
     .receive = dedup_receive,
     .finish_tick = dedup_finish_tick,
     .close = dedup_close,
+    .save = dedup_save,
+    .restore = dedup_restore,
 };
 
 enum status deduplicate_create(struct circuit *circuit, const struct deduplicate_spec *spec, struct node *input, struct node **node,
@@ -248,6 +314,7 @@ enum status deduplicate_create(struct circuit *circuit, const struct deduplicate
     row_store_omit_hashes(self->store);
     TRY(row_order_init(&self->columns_order, circuit->arena, self->store, spec->input.schema, NULL, 0, false, err));
     TRY(row_output_create(&self->node, self->store, spec->output, spec->rank_column, &self->output, err));
+    TRY(dedup_declare(self, err));
     *node = &self->node;
     return STATUS_OK;
 }

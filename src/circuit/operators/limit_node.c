@@ -1,6 +1,7 @@
 /* circuit/operators/limit_node.c: LIMIT without ORDER BY: the first rows that come.
  *
  * Over input that only grows a counter decides. Where rows may be withdrawn it is a Top-N without keys: rows by their source order.
+ * State        "counts": how many rows were skipped and taken.
  */
 #include "circuit/operators/specs.h"
 
@@ -71,11 +72,47 @@ static enum status limit_finish_tick(struct node *node, const struct tick *tick,
     return STATUS_OK;
 }
 
+static int64_t limit_fetch(const struct limit_spec *spec)
+{
+    return spec->fetch < 0 ? INT64_MAX : spec->fetch;
+}
+
+static enum status limit_save(struct node *node, struct snapshot_writer *writer, struct error *err)
+{
+    const struct limit_node *self = (const struct limit_node *)node;
+    const struct snapshot_cell cells[] = {{.number = self->spec->offset - self->skip}, {.number = limit_fetch(self->spec) - self->left}};
+    if (!snapshot_is_full(writer)) {
+        TRY(snapshot_replace(writer, 0, err));
+    }
+    return snapshot_write_cells(writer, 0, 0, cells, err);
+}
+
+/* Workers that got no rows have counts too: zeros. */
+static enum status limit_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    (void)table, (void)err;
+    struct limit_node *self = (struct limit_node *)node;
+    for (uint32_t row = 0; row < rows->batch->count; row++) {
+        int64_t skip = self->spec->offset - snapshot_number(rows->batch, row, 0);
+        int64_t left = limit_fetch(self->spec) - snapshot_number(rows->batch, row, 1);
+        self->skip = skip < 0 ? 0 : skip < self->skip ? skip : self->skip;
+        self->left = left < 0 ? 0 : left < self->left ? left : self->left;
+    }
+    return STATUS_OK;
+}
+
 static const struct node_type limit_node_type = {
     .name = "Limit",
     .receive = limit_receive,
     .finish_tick = limit_finish_tick,
+    .save = limit_save,
+    .restore = limit_restore,
 };
+
+static const struct column limit_columns[] = {{.name = "skipped", .type = &type_bigint_not_null},
+                                              {.name = "taken", .type = &type_bigint_not_null}};
+static const struct schema limit_schema = {ARRAY_LENGTH(limit_columns), limit_columns};
+static const struct snapshot_table limit_table = {.name = "counts", .schema = &limit_schema, .place = SNAPSHOT_ONE, .expiry = -1};
 
 static enum status limit_create_changing(struct circuit *circuit, const struct limit_spec *spec, struct node *input, struct node **node,
                                          struct error *err)
@@ -100,8 +137,10 @@ enum status limit_node_create(struct circuit *circuit, const struct limit_spec *
     TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
     self->spec = spec;
     self->skip = spec->offset;
-    self->left = spec->fetch < 0 ? INT64_MAX : spec->fetch;
+    self->left = limit_fetch(spec);
     TRY(circuit_add(circuit, &self->node, &limit_node_type, "Limit", &input, 1, err));
+    self->node.tables = &limit_table;
+    self->node.table_count = 1;
     *node = &self->node;
     return STATUS_OK;
 }

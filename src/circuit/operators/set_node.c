@@ -3,13 +3,13 @@
  * Table        rows -> how often each side has it, and how often the output shows it.
  * finish_tick  INTERSECT ALL shows min(left, right), EXCEPT ALL max(left - right, 0); without ALL at most one. The difference to what is
  *              shown is emitted. NULLs are equal.
+ * State        "rows": a row, how often each side has it; what the output shows follows from that.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "circuit/operators/row_output.h"
-#include "circuit/operators/specs.h"
-#include "state/key_table.h"
+#include "circuit/operators/state_tables.h"
 
 struct set_counts {
     int64_t sides[2], shown;
@@ -22,6 +22,7 @@ struct set_node {
     struct key_table *table;
     uint32_t *columns, column_count;
     uint32_t *touched, touched_count, touched_capacity;
+    struct dirty_slots dirty;
     uint64_t hashes[CHUNK_ROWS];
     uint32_t slots[CHUNK_ROWS];
     int64_t weights[CHUNK_ROWS];
@@ -44,7 +45,7 @@ static enum status set_touch(struct set_node *self, struct set_counts *counts, u
     }
     self->touched[self->touched_count++] = slot;
     counts->touched = 1;
-    return STATUS_OK;
+    return self->node.circuit->incremental ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
 }
 
 static enum status set_node_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
@@ -141,6 +142,66 @@ static void set_node_close(struct node *node)
     struct set_node *self = (struct set_node *)node;
     key_table_destroy(self->table);
     free(self->touched);
+    dirty_slots_close(&self->dirty);
+}
+
+/* ---- state ---- */
+
+static enum status set_declare(struct set_node *self, struct error *err)
+{
+    static const struct column sides[] = {{.name = "left", .type = &type_bigint_not_null},
+                                          {.name = "right", .type = &type_bigint_not_null}};
+    struct arena *arena = node_arena(&self->node);
+    const struct input_spec *input = &self->spec->left;
+    struct snapshot_table *table;
+    TRY_ALLOC(table, arena_alloc(arena, sizeof *table), err);
+    *table = (struct snapshot_table){.name = "rows", .expiry = -1};
+    TRY(state_schema_make(arena, input->schema, NULL, self->column_count, sides, ARRAY_LENGTH(sides), &table->schema, err));
+    self->dirty.budget = node_budget(&self->node);
+    self->node.tables = table;
+    self->node.table_count = 1;
+    return state_table_place(arena, input, NULL, self->column_count, table, err);
+}
+
+static enum status set_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
+{
+    struct set_node *self = owner;
+    const struct set_counts *counts = key_table_values(self->table, 0);
+    int64_t sides[2][CHUNK_ROWS];
+    for (uint32_t c = 0; c < self->column_count; c++) {
+        TRY(key_table_gather(self->table, c, slots, count, &batch->columns[c], err));
+    }
+    for (uint32_t side = 0; side < 2; side++) {
+        for (uint32_t k = 0; k < count; k++) {
+            sides[side][k] = counts[slots[k]].sides[side];
+        }
+        TRY(state_number_column(node_budget(&self->node), sides[side], count, &batch->columns[self->column_count + side], err));
+    }
+    return STATUS_OK;
+}
+
+static enum status set_save(struct node *node, struct snapshot_writer *writer, struct error *err)
+{
+    struct set_node *self = (struct set_node *)node;
+    struct dirty_slots *dirty = node->circuit->incremental ? &self->dirty : NULL;
+    return state_save_slots(writer, 0, self->column_count + 2, self->table, dirty, set_columns, self, err);
+}
+
+static enum status set_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    (void)table;
+    struct set_node *self = (struct set_node *)node;
+    const struct batch *batch = rows->batch;
+    batch_hash(batch, self->columns, self->column_count, self->hashes);
+    TRY(key_table_find_or_insert(self->table, batch, self->columns, self->hashes, self->slots, err));
+    struct set_counts *counts = key_table_values(self->table, 0);
+    for (uint32_t row = 0; row < batch->count; row++) {
+        struct set_counts *made = &counts[self->slots[row]];
+        made->sides[0] = snapshot_number(batch, row, self->column_count);
+        made->sides[1] = snapshot_number(batch, row, self->column_count + 1);
+        made->shown = set_shown(self->spec, made);
+    }
+    return STATUS_OK;
 }
 
 static const struct node_type set_node_type = {
@@ -148,6 +209,8 @@ static const struct node_type set_node_type = {
     .receive = set_node_receive,
     .finish_tick = set_node_finish_tick,
     .close = set_node_close,
+    .save = set_save,
+    .restore = set_restore,
 };
 
 enum status set_node_create(struct circuit *circuit, const struct set_spec *spec, struct node *left, struct node *right, struct node **node,
@@ -167,6 +230,7 @@ enum status set_node_create(struct circuit *circuit, const struct set_spec *spec
     uint32_t value_bytes = sizeof(struct set_counts);
     TRY(schema_types(circuit->arena, spec->left.schema, &types, err));
     TRY(key_table_create(circuit->budget, types, self->column_count, &value_bytes, 1, &self->table, err));
+    TRY(set_declare(self, err));
     *node = &self->node;
     return STATUS_OK;
 }

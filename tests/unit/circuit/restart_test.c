@@ -1,0 +1,118 @@
+#include "../support/restarts.h"
+
+/* What stops, is restored and goes on shows the same changes, tick by tick, as what never stopped. */
+enum { SEEDS = 25, PLANS = 4, EVERY = (1 << RESTART_COLUMNS) - 1 };
+
+static const uint32_t by_key[] = {COLUMN_K}, by_key_and_text[] = {COLUMN_K, COLUMN_S}, by_array[] = {COLUMN_A};
+static const uint32_t all_columns[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+
+/* In the arena of the circuit. */
+#define COPY(value) arena_copy(circuit->arena, &(value), sizeof(value))
+
+static void check(const struct restart_case *tests, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t lines = restart_check(&tests[i], SEEDS, PLANS);
+        if (lines < SEEDS) {
+            fail_msg("%s shows next to nothing after a restart", tests[i].name);
+        }
+    }
+}
+
+/* ---- deduplicate ---- */
+
+enum { KEEP_LAST = 1, BY_CLOCK = 2, RANKED = 4 };
+static struct node *make_deduplicate(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs)
+{
+    struct node *node;
+    struct error err;
+    static struct column columns[RESTART_COLUMNS + 1];
+    static const struct schema ranked = {RESTART_COLUMNS + 1, columns};
+    memcpy(columns, restart_columns, sizeof restart_columns);
+    columns[RESTART_COLUMNS] = (struct column){"n", &type_bigint_not_null, TIME_NONE};
+    const struct deduplicate_spec spec = {.input = restart_input(test, 0),
+                                          .keys = test->feeds[0].keys,
+                                          .key_count = test->feeds[0].key_count,
+                                          .time_column = COLUMN_T,
+                                          .keep_last = (test->variant & KEEP_LAST) != 0,
+                                          .processing_time = (test->variant & BY_CLOCK) != 0,
+                                          .rank_column = (test->variant & RANKED) != 0,
+                                          .output = (test->variant & RANKED) != 0 ? &ranked : &restart_schema};
+    require(deduplicate_create(circuit, COPY(spec), inputs[0], &node, &err), &err);
+    return node;
+}
+
+static void deduplicate_goes_on(void **state)
+{
+    (void)state;
+    const struct restart_feed by_k = {.keys = by_key, .key_count = 1}, ordered = {.ordered = true, .keys = by_key_and_text, .key_count = 2},
+                              by_both = {.keys = by_key_and_text, .key_count = 2};
+    const struct restart_case tests[] = {
+        {"the first by time", {by_k}, 1, EVERY, make_deduplicate, RANKED},
+        {"the last by time", {by_k}, 1, EVERY, make_deduplicate, KEEP_LAST},
+        {"the first by time, ordered", {ordered}, 1, EVERY, make_deduplicate, 0},
+        {"the last by time, ordered", {ordered}, 1, EVERY, make_deduplicate, KEEP_LAST | RANKED},
+        {"the first to come", {by_both}, 1, EVERY, make_deduplicate, BY_CLOCK},
+        {"the last to come", {by_both}, 1, EVERY, make_deduplicate, KEEP_LAST | BY_CLOCK},
+        {"the last to come, ordered", {ordered}, 1, EVERY, make_deduplicate, KEEP_LAST | BY_CLOCK},
+        {"the last of an array", {{.keys = by_array, .key_count = 1}}, 1, EVERY, make_deduplicate, KEEP_LAST},
+    };
+    check(tests, ARRAY_LENGTH(tests));
+}
+
+/* ---- INTERSECT, EXCEPT ---- */
+
+static struct node *make_set(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs)
+{
+    struct node *node;
+    struct error err;
+    const struct set_spec spec = {
+        .left = restart_input(test, 0), .right = restart_input(test, 1), .except = test->variant % 2 == 1, .all = test->variant >= 2};
+    require(set_node_create(circuit, COPY(spec), inputs[0], inputs[1], &node, &err), &err);
+    return node;
+}
+
+static void set_operations_go_on(void **state)
+{
+    (void)state;
+    const struct restart_feed feed = {.changes = true, .early = true, .keys = all_columns, .key_count = RESTART_COLUMNS};
+    const uint32_t columns = 1U << COLUMN_K | 1U << COLUMN_A;
+    const struct restart_case tests[] = {
+        {"INTERSECT", {feed, feed}, 2, columns, make_set, 0},
+        {"EXCEPT", {feed, feed}, 2, columns, make_set, 1},
+        {"INTERSECT ALL", {feed, feed}, 2, columns, make_set, 2},
+        {"EXCEPT ALL", {feed, feed}, 2, columns, make_set, 3},
+    };
+    check(tests, ARRAY_LENGTH(tests));
+}
+
+/* ---- LIMIT ---- */
+
+static struct node *make_limit(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs)
+{
+    struct node *node;
+    struct error err;
+    const struct limit_spec spec = {.input = restart_input(test, 0), .offset = test->variant, .fetch = 60};
+    require(limit_node_create(circuit, COPY(spec), inputs[0], &node, &err), &err);
+    return node;
+}
+
+static void limit_goes_on(void **state)
+{
+    (void)state;
+    const struct restart_case tests[] = {
+        {"LIMIT", {{0}}, 1, EVERY, make_limit, 0},
+        {"LIMIT with OFFSET, ordered", {{.ordered = true}}, 1, EVERY, make_limit, 17},
+    };
+    check(tests, ARRAY_LENGTH(tests));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(deduplicate_goes_on),
+        cmocka_unit_test(set_operations_go_on),
+        cmocka_unit_test(limit_goes_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

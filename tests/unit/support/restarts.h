@@ -1,0 +1,509 @@
+/* tests/unit/support/restarts.h: an operator that is stopped, saved, made anew and goes on, against one that never stopped.
+ *
+ * A script is a random sequence of ticks: rows, withdrawals, watermarks, clock. restart_run plays it with workers that each have a circuit of
+ * feeds, the operator and a capture; rows are dealt by the hash of the place columns, as an exchange would. After some ticks all workers save
+ * (a full file, or a change to the last one); after some of these everything is destroyed, created for another number of workers and restored
+ * from the bytes. What comes out of each tick, added up over the workers, is the tick's text.
+ */
+#ifndef SPATE_TESTS_SUPPORT_RESTARTS_H
+#define SPATE_TESTS_SUPPORT_RESTARTS_H
+
+#include "circuits.h"
+
+enum { RESTART_COLUMNS = 9, RESTART_ROWS = 24, RESTART_TICKS = 14, RESTART_WORKERS = 3, RESTART_GROUPS = 128, RESTART_LIVE = 4096 };
+enum { COLUMN_K, COLUMN_S, COLUMN_T, COLUMN_V, COLUMN_D, COLUMN_A, COLUMN_START, COLUMN_END, COLUMN_P };
+#define RESTART_SECOND INT64_C(1000000)
+
+static const struct type *const restart_element = &type_int;
+static const struct type restart_array = {TYPE_ARRAY, true, 0, 0, 1, &restart_element, NULL};
+static const struct column restart_columns[RESTART_COLUMNS] = {
+    {"k", &type_int, TIME_NONE},    {"s", &type_string, TIME_NONE},   {"t", &type_timestamp3, TIME_ROWTIME},
+    {"v", &type_bigint, TIME_NONE}, {"d", &type_double, TIME_NONE},   {"a", &restart_array, TIME_NONE},
+    {"start", &type_timestamp3, TIME_NONE}, {"end", &type_timestamp3, TIME_NONE}, {"p", &type_boolean, TIME_NONE},
+};
+static const struct schema restart_schema = {RESTART_COLUMNS, restart_columns};
+
+struct restart_feed {
+    bool ordered;
+    bool changes;         /* rows are withdrawn */
+    bool early;           /* some before they come */
+    bool timed;           /* rows carry the watermark before them */
+    bool ahead;           /* which may be beyond that of the feed */
+    const uint32_t *keys; /* rows are placed by their hash; none: all on worker 0 */
+    uint32_t key_count;
+};
+struct restart_case {
+    const char *name;
+    struct restart_feed feeds[2];
+    uint32_t feed_count;
+    uint32_t columns; /* bits: those that are not constant */
+    struct node *(*create)(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs);
+    int variant;
+};
+
+static inline struct input_spec restart_input(const struct restart_case *test, uint32_t feed)
+{
+    const struct restart_feed *from = &test->feeds[feed];
+    return (struct input_spec){.schema = &restart_schema,
+                               .changes = from->changes || from->early,
+                               .ordered = from->ordered,
+                               .placed = from->key_count > 0 ? SNAPSHOT_HASH : SNAPSHOT_ONE,
+                               .placed_by = from->keys,
+                               .placed_by_count = from->key_count};
+}
+
+/* ---- scripts ---- */
+
+struct restart_row {
+    int64_t values[RESTART_COLUMNS];
+    int64_t weight, ordinal, watermark;
+};
+struct restart_push {
+    uint32_t feed, count;
+    struct restart_row rows[RESTART_ROWS];
+};
+struct restart_tick {
+    struct restart_push pushes[4];
+    uint32_t push_count;
+    int64_t watermarks[2], now_us;
+    bool end;
+};
+struct restart_script {
+    struct restart_tick ticks[RESTART_TICKS];
+    struct restart_row live[2][RESTART_LIVE], early[2][RESTART_LIVE];
+    uint32_t live_count[2], early_count[2];
+    int64_t ordinals[2];
+};
+
+static inline struct restart_row restart_random_row(const struct restart_case *test, uint64_t *seed, int64_t watermark)
+{
+    static const uint32_t domains[RESTART_COLUMNS] = {4, 9, 0, 13, 7, 5, 0, 0, 2};
+    struct restart_row row = {.weight = 1, .watermark = WATERMARK_NONE};
+    for (uint32_t c = 0; c < RESTART_COLUMNS; c++) {
+        uint64_t random = next_random(seed);
+        int64_t value = domains[c] == 0 ? 0 : (int64_t)(random % domains[c]) - (c == COLUMN_V ? 6 : 0);
+        if (c == COLUMN_T) {
+            value = watermark - 4 * RESTART_SECOND + (int64_t)(random % 44) * RESTART_SECOND / 2;
+        }
+        row.values[c] = ((test->columns >> c) & 1) == 0 ? 0 : next_random(seed) % 11 == 0 ? NULL_VALUE : value;
+    }
+    int64_t time = row.values[COLUMN_T], start = time - ((time % (10 * RESTART_SECOND)) + 10 * RESTART_SECOND) % (10 * RESTART_SECOND);
+    row.values[COLUMN_START] = time == NULL_VALUE ? NULL_VALUE : start;
+    row.values[COLUMN_END] = time == NULL_VALUE ? NULL_VALUE : start + 10 * RESTART_SECOND;
+    return row;
+}
+
+static inline struct restart_row restart_next_row(const struct restart_case *test, struct restart_script *script, uint32_t feed,
+                                                  uint64_t *seed, int64_t watermark)
+{
+    const struct restart_feed *from = &test->feeds[feed];
+    uint64_t random = next_random(seed) % 10;
+    struct restart_row row = restart_random_row(test, seed, watermark);
+    if (from->early && script->early_count[feed] > 0 && random < 2) {
+        row = script->early[feed][--script->early_count[feed]];
+        row.weight = 1;
+    } else if (from->early && random < 4) {
+        row.weight = -1;
+        script->early[feed][script->early_count[feed]++] = row;
+    } else if (from->changes && script->live_count[feed] > 0 && random < 8) {
+        uint32_t gone = (uint32_t)next_random(seed) % script->live_count[feed];
+        row = script->live[feed][gone];
+        script->live[feed][gone] = script->live[feed][--script->live_count[feed]];
+        row.weight = -row.weight;
+    } else {
+        row.weight = next_random(seed) % 6 == 0 ? 2 : 1;
+        script->live[feed][script->live_count[feed]++] = row;
+    }
+    row.ordinal = script->ordinals[feed]++;
+    return row;
+}
+
+static inline void restart_make_push(const struct restart_case *test, struct restart_script *script, struct restart_push *push,
+                                     uint64_t *seed, int64_t before, int64_t after)
+{
+    push->feed = (uint32_t)next_random(seed) % test->feed_count;
+    push->count = 1 + (uint32_t)next_random(seed) % RESTART_ROWS;
+    for (uint32_t i = 0; i < push->count; i++) {
+        struct restart_row *row = &push->rows[i];
+        *row = restart_next_row(test, script, push->feed, seed, before);
+        row->watermark = before == WATERMARK_NONE ? WATERMARK_NONE : before + (after - before) * i / push->count;
+        if (test->feeds[push->feed].ahead && before != WATERMARK_NONE) {
+            row->watermark += 7 * RESTART_SECOND;
+        }
+    }
+}
+
+static inline void restart_make_script(const struct restart_case *test, uint64_t seed, struct restart_script *script)
+{
+    int64_t watermark = -30 * RESTART_SECOND, now = 1000 * RESTART_SECOND;
+    *script = (struct restart_script){0};
+    for (uint32_t t = 0; t < RESTART_TICKS; t++) {
+        struct restart_tick *tick = &script->ticks[t];
+        int64_t before = watermark;
+        watermark += (int64_t)(next_random(&seed) % 7) * RESTART_SECOND;
+        now += (int64_t)(next_random(&seed) % 8) * RESTART_SECOND;
+        tick->now_us = now;
+        tick->push_count = (uint32_t)next_random(&seed) % 4;
+        for (uint32_t p = 0; p < tick->push_count; p++) {
+            restart_make_push(test, script, &tick->pushes[p], &seed, before, watermark);
+        }
+        for (uint32_t f = 0; f < test->feed_count; f++) {
+            bool lags = f > 0 && next_random(&seed) % 3 == 0;
+            tick->watermarks[f] = lags ? (t == 0 ? WATERMARK_NONE : script->ticks[t - 1].watermarks[f]) : watermark;
+        }
+        tick->end = t + 1 == RESTART_TICKS;
+    }
+}
+
+/* ---- running one ---- */
+
+enum { RESTART_NOTHING, RESTART_SAVE, RESTART_STOP };
+struct restart_plan {
+    uint8_t actions[RESTART_TICKS]; /* after the tick */
+    uint32_t workers[RESTART_TICKS]; /* from the stop on */
+    uint32_t first_workers, chunk_rows;
+    bool incremental; /* the circuits follow changes */
+    bool all_full;    /* every save is a full one */
+};
+struct restart_file {
+    char *bytes;
+    size_t length;
+};
+struct restart_worker {
+    struct circuit *circuit;
+    struct node *feeds[2];
+    struct capture *capture;
+};
+struct restart_run {
+    const struct restart_case *test;
+    const struct restart_plan *plan;
+    struct budget budget;
+    struct evaluation evaluation;
+    struct restart_worker workers[RESTART_WORKERS];
+    uint32_t worker_count;
+    uint64_t tick_number;
+    struct restart_file files[RESTART_WORKERS][RESTART_TICKS];
+    uint32_t file_count;
+};
+
+static inline void restart_open_worker(struct restart_run *run, uint32_t w)
+{
+    struct restart_worker *worker = &run->workers[w];
+    struct error err;
+    const struct pipeline_settings settings = {.chunk_rows = run->plan->chunk_rows, .max_parallelism = RESTART_GROUPS};
+    require(circuit_create(&run->budget, &run->evaluation, &clock_system, &settings, NULL, w, run->worker_count, &worker->circuit, &err),
+            &err);
+    worker->circuit->incremental = run->plan->incremental;
+    for (uint32_t f = 0; f < run->test->feed_count; f++) {
+        worker->feeds[f] = arena_alloc(worker->circuit->arena, sizeof **worker->feeds);
+        require(circuit_add(worker->circuit, worker->feeds[f], &feed_type, f == 0 ? "left" : "right", NULL, 0, &err), &err);
+    }
+    struct node *node = run->test->create(worker->circuit, run->test, worker->feeds);
+    worker->capture = arena_alloc(worker->circuit->arena, sizeof *worker->capture);
+    require(circuit_add(worker->circuit, &worker->capture->node, &capture_type, "capture", &node, 1, &err), &err);
+    require(circuit_name_nodes(worker->circuit, &err), &err);
+}
+
+static inline void restart_open(struct restart_run *run, uint32_t worker_count)
+{
+    run->worker_count = worker_count;
+    run->tick_number = 0;
+    for (uint32_t w = 0; w < worker_count; w++) {
+        restart_open_worker(run, w);
+    }
+}
+
+static inline void restart_close(struct restart_run *run)
+{
+    for (uint32_t w = 0; w < run->worker_count; w++) {
+        circuit_destroy(run->workers[w].circuit);
+    }
+    assert_int_equal(run->budget.used_bytes, 0);
+}
+
+/* "v" elements, one of them NULL. */
+static inline void restart_fill_array(struct budget *budget, const int64_t *values, uint32_t count, struct vector *vector)
+{
+    struct error err;
+    int64_t elements[RESTART_ROWS * 8];
+    uint32_t total = 0;
+    require(vector_create(budget, &restart_array, count, vector, &err), &err);
+    require(vector_need_validity(budget, vector, count, &err), &err);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t length = values[i] == NULL_VALUE ? 0 : (uint32_t)values[i];
+        vector_spans(vector)[i] = (struct span){total, length};
+        if (values[i] == NULL_VALUE) {
+            vector_set_null(vector, i);
+        }
+        for (uint32_t e = 0; e < length; e++) {
+            elements[total++] = e == 2 ? NULL_VALUE : (int64_t)(length * 10 + e);
+        }
+    }
+    vector_release(&vector->children[0]);
+    fill_column(budget, &type_int, elements, total, &vector->children[0]);
+}
+
+static inline void restart_fill(struct restart_run *run, const struct restart_row *const *rows, uint32_t count, struct batch *batch)
+{
+    struct error err;
+    require(batch_init(batch, RESTART_COLUMNS, &err), &err);
+    batch->count = count;
+    for (uint32_t c = 0; c < RESTART_COLUMNS; c++) {
+        int64_t values[RESTART_ROWS];
+        for (uint32_t i = 0; i < count; i++) {
+            values[i] = rows[i]->values[c];
+        }
+        if (restart_columns[c].type == &restart_array) {
+            restart_fill_array(&run->budget, values, count, &batch->columns[c]);
+        } else {
+            fill_column(&run->budget, restart_columns[c].type, values, count, &batch->columns[c]);
+        }
+    }
+}
+
+/* The rows of a push that are this worker's, in their order. */
+static inline void restart_push_to(struct restart_run *run, const struct restart_push *push, uint32_t w)
+{
+    const struct restart_feed *feed = &run->test->feeds[push->feed];
+    const struct restart_row *rows[RESTART_ROWS];
+    int64_t weights[RESTART_ROWS], ordinals[RESTART_ROWS], watermarks[RESTART_ROWS];
+    uint64_t hashes[RESTART_ROWS];
+    uint32_t count = 0;
+    struct batch batch = {0};
+    struct error err;
+    for (uint32_t i = 0; i < push->count; i++) {
+        rows[i] = &push->rows[i];
+    }
+    restart_fill(run, rows, push->count, &batch);
+    if (feed->key_count > 0) {
+        batch_hash(&batch, feed->keys, feed->key_count, hashes);
+    }
+    batch_release(&batch);
+    bool weighted = false;
+    for (uint32_t i = 0; i < push->count; i++) {
+        if (w == (feed->key_count == 0 ? 0 : circuit_worker_of(hashes[i], run->worker_count, RESTART_GROUPS))) {
+            weights[count] = rows[i]->weight;
+            ordinals[count] = rows[i]->ordinal;
+            watermarks[count] = rows[i]->watermark;
+            weighted = weighted || rows[i]->weight != 1;
+            rows[count++] = rows[i];
+        }
+    }
+    if (count == 0) {
+        return;
+    }
+    restart_fill(run, rows, count, &batch);
+    batch.weights = weighted ? weights : NULL;
+    batch.ordered = feed->ordered;
+    batch.ordinals = feed->ordered ? ordinals : NULL;
+    batch.watermarks = feed->timed ? watermarks : NULL;
+    require(node_emit(run->workers[w].feeds[push->feed], &batch, &err), &err);
+    batch.weights = batch.ordinals = batch.watermarks = NULL;
+    batch_release(&batch);
+}
+
+static inline void restart_play(struct restart_run *run, const struct restart_tick *from, bool bounded)
+{
+    struct tick tick = {.number = ++run->tick_number, .now_us = from->now_us, .end = from->end, .bounded = bounded};
+    struct error err;
+    enum pull_state state;
+    for (uint32_t w = 0; w < run->worker_count; w++) {
+        struct restart_worker *worker = &run->workers[w];
+        require(circuit_pull(worker->circuit, &tick, &state, &err), &err);
+        for (uint32_t p = 0; p < from->push_count; p++) {
+            restart_push_to(run, &from->pushes[p], w);
+        }
+        for (uint32_t f = 0; f < run->test->feed_count; f++) {
+            worker->feeds[f]->watermark = from->end ? WATERMARK_END : from->watermarks[f];
+        }
+        require(circuit_finish(worker->circuit, &tick, &err), &err);
+    }
+}
+
+/* What the captures have, added up; they forget it. */
+static inline char *restart_take_text(struct restart_run *run)
+{
+    struct capture sum = {0};
+    struct text_builder text = {0};
+    for (uint32_t w = 0; w < run->worker_count; w++) {
+        struct capture *capture = run->workers[w].capture;
+        for (uint32_t i = 0; i < capture->count; i++) {
+            capture_add(&sum, capture->rows[i].text, capture->rows[i].weight);
+            free(capture->rows[i].text);
+        }
+        capture->count = 0;
+    }
+    if (sum.count > 0) {
+        qsort(sum.rows, sum.count, sizeof *sum.rows, compare_captured);
+    }
+    for (uint32_t i = 0; i < sum.count; i++) {
+        if (sum.rows[i].weight != 0) {
+            text_append_format(&text, "%+lld %s\n", (long long)sum.rows[i].weight, sum.rows[i].text);
+        }
+    }
+    capture_close(&sum.node);
+    text_append_char(&text, '\0');
+    return text.bytes;
+}
+
+/* ---- saving and restoring ---- */
+
+static enum status restart_put(void *context, const void *bytes, size_t length, struct error *err)
+{
+    (void)err;
+    struct restart_file *file = context;
+    file->bytes = realloc(file->bytes, file->length + length);
+    memcpy(file->bytes + file->length, bytes, length);
+    file->length += length;
+    return STATUS_OK;
+}
+
+static inline void restart_save(struct restart_run *run)
+{
+    struct error err;
+    bool full = run->plan->all_full || run->file_count == 0;
+    for (uint32_t w = 0; w < run->worker_count; w++) {
+        struct snapshot_writer *writer;
+        struct restart_file *file = &run->files[w][run->file_count];
+        require(snapshot_writer_create(&run->budget, full, &writer, &err), &err);
+        require(circuit_save(run->workers[w].circuit, writer, &err), &err);
+        require(snapshot_finish(writer, restart_put, file, &err), &err);
+        snapshot_writer_destroy(writer);
+    }
+    run->file_count++;
+}
+
+/* From the newest file to the oldest one that is needed. */
+static inline void restart_read_chain(struct restart_run *run, struct snapshot_reader *reader, uint32_t chain, uint64_t *seed)
+{
+    struct error err;
+    uint32_t oldest = run->plan->all_full ? run->file_count - 1 : 0;
+    for (uint32_t f = run->file_count; f-- > oldest;) {
+        const struct restart_file *file = &run->files[chain][f];
+        require(snapshot_file_begin(reader, "test", f == oldest, &err), &err);
+        for (size_t at = 0; at < file->length;) {
+            size_t part = 1 + next_random(seed) % 4000;
+            part = part > file->length - at ? file->length - at : part;
+            require(snapshot_file_bytes(reader, file->bytes + at, part, &err), &err);
+            at += part;
+        }
+        require(snapshot_file_end(reader, &err), &err);
+    }
+}
+
+static inline void restart_restore(struct restart_run *run, uint32_t chain_count)
+{
+    struct error err;
+    uint64_t seed = chain_count;
+    for (uint32_t w = 0; w < run->worker_count; w++) {
+        struct snapshot_target target = circuit_restore_target(run->workers[w].circuit, false);
+        struct snapshot_reader *readers[RESTART_WORKERS];
+        for (uint32_t c = 0; c < chain_count; c++) {
+            require(snapshot_reader_create(&target, c, &readers[c], &err), &err);
+            restart_read_chain(run, readers[c], c, &seed);
+        }
+        for (uint32_t c = 0; c < chain_count; c++) {
+            if (snapshot_wants_second_pass(readers[c])) {
+                restart_read_chain(run, readers[c], c, &seed);
+            }
+            snapshot_reader_destroy(readers[c]);
+        }
+        require(circuit_restored(run->workers[w].circuit, &err), &err);
+    }
+}
+
+static inline void restart_forget_files(struct restart_run *run)
+{
+    for (uint32_t w = 0; w < RESTART_WORKERS; w++) {
+        for (uint32_t f = 0; f < run->file_count; f++) {
+            free(run->files[w][f].bytes);
+            run->files[w][f] = (struct restart_file){0};
+        }
+    }
+    run->file_count = 0;
+}
+
+static inline void restart_stop(struct restart_run *run, uint32_t workers)
+{
+    uint32_t before = run->worker_count;
+    restart_save(run);
+    restart_close(run);
+    restart_open(run, workers);
+    restart_restore(run, before);
+    restart_forget_files(run);
+}
+
+/* A text per tick; free them. */
+static inline void restart_run(const struct restart_case *test, const struct restart_script *script, const struct restart_plan *plan,
+                               char *texts[RESTART_TICKS])
+{
+    struct restart_run *run = calloc(1, sizeof *run);
+    run->test = test;
+    run->plan = plan;
+    budget_init(&run->budget, NULL, "test", BUDGET_UNLIMITED);
+    run->evaluation = (struct evaluation){.budget = &run->budget, .zone = time_zone_utc};
+    restart_open(run, plan->first_workers);
+    for (uint32_t t = 0; t < RESTART_TICKS; t++) {
+        restart_play(run, &script->ticks[t], true);
+        texts[t] = restart_take_text(run);
+        if (plan->actions[t] == RESTART_SAVE) {
+            restart_save(run);
+        } else if (plan->actions[t] == RESTART_STOP) {
+            restart_stop(run, plan->workers[t]);
+        }
+    }
+    restart_forget_files(run);
+    restart_close(run);
+    free(run);
+}
+
+static inline void restart_make_plan(uint64_t *seed, bool hashed, struct restart_plan *plan)
+{
+    static const uint32_t chunks[] = {1, 5, CHUNK_ROWS};
+    *plan = (struct restart_plan){.first_workers = hashed && next_random(seed) % 2 == 0 ? RESTART_WORKERS : 1,
+                                  .chunk_rows = chunks[next_random(seed) % 3],
+                                  .incremental = next_random(seed) % 3 != 0,
+                                  .all_full = next_random(seed) % 4 == 0};
+    for (uint32_t t = 0; t + 1 < RESTART_TICKS; t++) {
+        uint64_t random = next_random(seed) % 10;
+        plan->actions[t] = random < 4 ? RESTART_SAVE : random < 6 ? RESTART_STOP : RESTART_NOTHING;
+        plan->workers[t] = hashed && next_random(seed) % 2 == 0 ? RESTART_WORKERS : 1;
+    }
+}
+
+/* Random scripts, each with several plans. Returns how many lines came out after a restart. */
+static inline uint64_t restart_check(const struct restart_case *test, uint64_t seeds, uint32_t plans)
+{
+    uint64_t lines = 0;
+    struct restart_script *script = malloc(sizeof *script);
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        const struct restart_plan whole = {.first_workers = 1, .chunk_rows = CHUNK_ROWS};
+        char *expected[RESTART_TICKS], *actual[RESTART_TICKS];
+        uint64_t random = seed * 7919;
+        restart_make_script(test, seed, script);
+        restart_run(test, script, &whole, expected);
+        for (uint32_t p = 0; p < plans; p++) {
+            struct restart_plan plan;
+            bool stopped = false;
+            restart_make_plan(&random, true, &plan);
+            restart_run(test, script, &plan, actual);
+            for (uint32_t t = 0; t < RESTART_TICKS; t++) {
+                if (strcmp(expected[t], actual[t]) != 0) {
+                    fail_msg("%s, seed %llu, plan %u, tick %u (chunk %u, incremental %d, full %d)\nwithout stops:\n%s\nwith stops:\n%s",
+                             test->name, (unsigned long long)seed, p, t, plan.chunk_rows, plan.incremental, plan.all_full, expected[t],
+                             actual[t]);
+                }
+                lines += stopped && *actual[t] != '\0';
+                stopped = stopped || plan.actions[t] == RESTART_STOP;
+                free(actual[t]);
+            }
+        }
+        for (uint32_t t = 0; t < RESTART_TICKS; t++) {
+            free(expected[t]);
+        }
+    }
+    free(script);
+    return lines;
+}
+
+#endif
