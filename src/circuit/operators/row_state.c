@@ -49,10 +49,11 @@ enum status row_save_begin(struct node *node, struct snapshot_writer *writer, ui
     created->table = table;
     created->stored_count = row_store_column_count(store);
     created->number_count = node->tables[table].schema->count - created->stored_count;
-    created->all = !touched->followed || snapshot_is_full(writer);
+    created->all = touched == NULL || !touched->followed || snapshot_is_full(writer);
     created->written.budget = node_budget(node);
     *save = created;
-    enum status status = touched->followed || snapshot_is_full(writer) ? STATUS_OK : snapshot_replace(writer, table, err);
+    bool replaces = touched != NULL && !touched->followed && !snapshot_is_full(writer);
+    enum status status = replaces ? snapshot_replace(writer, table, err) : STATUS_OK;
     return status == STATUS_OK ? STATUS_OK : row_save_end(created, status, false, err);
 }
 
@@ -119,7 +120,9 @@ enum status row_save_end(struct row_save *save, enum status status, bool removes
         status = remove_gone(save, err);
     }
     id_set_close(&save->written);
-    id_set_close(&save->touched->ids);
+    if (save->touched != NULL) {
+        id_set_close(&save->touched->ids);
+    }
     free(save);
     return status;
 }

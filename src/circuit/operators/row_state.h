@@ -32,7 +32,7 @@ static inline enum status touched_rows_mark(struct touched_rows *touched, row_ha
 void touched_rows_close(struct touched_rows *touched);
 
 struct row_save;
-/* The table as a whole, or the rows that were touched. */
+/* The table as a whole, or the rows that were touched. touched NULL: all that is added, the caller knows what is missing. */
 enum status row_save_begin(struct node *node, struct snapshot_writer *writer, uint32_t table, const struct row_store *store,
                            struct touched_rows *touched, struct row_save **save, struct error *err);
 /* Every row that is there; those that were not touched are passed over. */

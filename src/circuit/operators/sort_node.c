@@ -4,12 +4,15 @@
  *            need. At the end they are sorted (by the keys, then by source order or columns) and emitted.
  * Temporal   The first key is the event time: rows wait sorted until the watermark passes them. A row that the watermark had reached
  *            when it came is late: counted and left out.
+ * State      "rows": all rows with their ordinals and weights. A later checkpoint holds the rows that came since, or again all when equal
+ *            ones were added up; what was emitted in order of time dies by it.
  */
 #include <stdlib.h>
 
 #include "circuit/operators/row_output.h"
+#include "circuit/operators/row_state.h"
 #include "circuit/operators/sorted_rows.h"
-#include "circuit/operators/specs.h"
+#include "circuit/operators/time_heap.h"
 
 enum { FIRST_ITEMS = 1024, CONSOLIDATE_ITEMS = 1 << 16 };
 
@@ -21,7 +24,9 @@ struct sort_node {
     struct row_output *output;
     struct sorted_item *items;
     uint32_t count, capacity, consolidate_at;
-    struct sorted_rows waiting; /* temporal */
+    struct sorted_rows waiting;  /* temporal */
+    struct touched_rows changed; /* temporal; else rows from `saved` on are new */
+    uint32_t saved;
     row_handle handles[CHUNK_ROWS];
     uint16_t selected[CHUNK_ROWS];
 };
@@ -62,6 +67,7 @@ static void sort_consolidate(struct sort_node *self)
         row_store_free(self->store, self->items[--kept].row);
     }
     self->count = kept;
+    self->saved = 0;
     self->consolidate_at = kept * 2 > CONSOLIDATE_ITEMS ? kept * 2 : CONSOLIDATE_ITEMS;
 }
 
@@ -110,6 +116,7 @@ static enum status sort_put(struct sort_node *self, const struct sorted_item *it
         return sort_add(self, item, err);
     }
     struct sorted_place place = sorted_rows_seek(&self->waiting, &self->order, item);
+    TRY(touched_rows_mark(&self->changed, item->row, err));
     return sorted_rows_insert(&self->waiting, node_budget(&self->node), place, item, err);
 }
 
@@ -216,6 +223,85 @@ static void sort_close(struct node *node)
     budget_release(node_budget(node), (size_t)self->capacity * sizeof *self->items);
     free(self->items);
     row_store_destroy(self->store);
+    touched_rows_close(&self->changed);
+}
+
+/* ---- state ---- */
+
+static enum status sort_declare(struct sort_node *self, struct error *err)
+{
+    static const char *const numbers[] = {"ordinal", "weight", "time"};
+    const struct input_spec *input = &self->spec->input;
+    struct arena *arena = node_arena(&self->node);
+    struct snapshot_table *table;
+    TRY_ALLOC(table, arena_alloc(arena, sizeof *table), err);
+    TRY(row_state_declare(arena, input->schema, numbers, self->spec->temporal ? 3 : 2, "rows", table, err));
+    table->expiry = self->spec->temporal ? (int32_t)input->schema->count + 2 : -1;
+    touched_rows_open(&self->changed, self->node.circuit);
+    self->node.tables = table;
+    self->node.table_count = 1;
+    return state_table_place(arena, input, NULL, input->schema->count, table, err);
+}
+
+static enum status sort_save_item(const struct sorted_item *item, struct row_save *save, struct error *err)
+{
+    const int64_t numbers[] = {item->ordinal, item->weight, sort_item_time(item)};
+    return row_save_add(save, item->row, numbers, err);
+}
+
+static enum status sort_save_waiting(struct sort_node *self, struct row_save *save, struct error *err)
+{
+    struct sorted_place place = {0};
+    const struct sorted_item *item;
+    while ((item = sorted_rows_at(&self->waiting, &place)) != NULL) {
+        TRY(sort_save_item(item, save, err));
+        place.at++;
+    }
+    return STATUS_OK;
+}
+
+static enum status sort_save_items(struct sort_node *self, uint32_t from, struct row_save *save, struct error *err)
+{
+    for (uint32_t i = from; i < self->count; i++) {
+        TRY(sort_save_item(&self->items[i], save, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status sort_save(struct node *node, struct snapshot_writer *writer, struct error *err)
+{
+    struct sort_node *self = (struct sort_node *)node;
+    struct row_save *save;
+    if (self->spec->temporal) {
+        TRY(row_save_begin(node, writer, 0, self->store, &self->changed, &save, err));
+        TRY(row_save_end(save, sort_save_waiting(self, save, err), false, err));
+        return snapshot_expire(writer, 0, time_add(node->watermark, 1), err);
+    }
+    uint32_t from = snapshot_is_full(writer) || !node->circuit->incremental ? 0 : self->saved;
+    if (from == 0 && !snapshot_is_full(writer)) {
+        TRY(snapshot_replace(writer, 0, err));
+    }
+    TRY(row_save_begin(node, writer, 0, self->store, NULL, &save, err));
+    TRY(row_save_end(save, sort_save_items(self, from, save, err), false, err));
+    self->saved = self->count;
+    return STATUS_OK;
+}
+
+static enum status sort_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    (void)table;
+    struct sort_node *self = (struct sort_node *)node;
+    const struct batch *batch = rows->batch;
+    uint32_t stored = self->spec->input.schema->count;
+    TRY(row_store_add(self->store, batch, self->handles, err));
+    for (uint32_t row = 0; row < batch->count; row++) {
+        const struct sorted_item item = {.prefix = row_order_prefix(&self->order, batch, row),
+                                         .row = self->handles[row],
+                                         .ordinal = snapshot_number(batch, row, stored),
+                                         .weight = snapshot_number(batch, row, stored + 1)};
+        TRY(sort_put(self, &item, err));
+    }
+    return STATUS_OK;
 }
 
 static const struct node_type sort_node_type = {
@@ -223,6 +309,8 @@ static const struct node_type sort_node_type = {
     .receive = sort_receive,
     .finish_tick = sort_finish_tick,
     .close = sort_close,
+    .save = sort_save,
+    .restore = sort_restore,
 };
 
 enum status sort_node_create(struct circuit *circuit, const struct sort_spec *spec, struct node *input, struct node **node,
@@ -242,6 +330,7 @@ enum status sort_node_create(struct circuit *circuit, const struct sort_spec *sp
     self->by_columns = self->order;
     self->by_columns.ordered = false;
     TRY(row_output_create(&self->node, self->store, spec->input.schema, false, &self->output, err));
+    TRY(sort_declare(self, err));
     *node = &self->node;
     return STATUS_OK;
 }

@@ -10,60 +10,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "circuit/operators/row_output.h"
-#include "circuit/operators/sorted_rows.h"
-#include "circuit/operators/specs.h"
-#include "state/key_table.h"
+#include "circuit/operators/top_n_internal.h"
 
 enum { PREFETCH_AHEAD = 12, ROW_BEATEN = UINT16_MAX };
-
-struct partition {
-    struct sorted_rows rows;
-    int64_t total;    /* summed weights */
-    uint32_t touched; /* 1 + index into the node's list */
-    uint32_t best;    /* while a chunk is looked at: 1 + index into `chosen` */
-};
-
-/* A row as it is shown: `weight` copies, the first numbered `from` (all of them, for RANK and DENSE_RANK). */
-struct shown_row {
-    struct sorted_item item;
-    int64_t from;
-};
-struct shown_list {
-    struct shown_row *rows;
-    uint32_t count, capacity;
-};
-struct touched_partition {
-    uint32_t slot, first, count; /* its rows in `before` */
-};
-
-struct top_n {
-    struct node node;
-    const struct top_n_spec *spec;
-    bool keeps_one;          /* one place, growing input */
-    struct key_table *table; /* NULL: no partition columns, `single` is all */
-    struct partition single;
-    struct row_store *store;
-    struct row_order order;
-    struct row_output *output;
-    struct shown_list before, after;
-    struct touched_partition *touched;
-    uint32_t touched_count, touched_capacity;
-    row_handle *gone; /* freed at the end of the tick */
-    uint32_t gone_count, gone_capacity;
-    int64_t negatives; /* rows withdrawn before they came, now */
-    uint64_t hashes[CHUNK_ROWS];
-    uint32_t slots[CHUNK_ROWS];
-    uint16_t selected[CHUNK_ROWS];
-    uint32_t chosen[CHUNK_ROWS];
-    int64_t prefixes[CHUNK_ROWS];
-    row_handle handles[CHUNK_ROWS];
-};
-
-static struct partition *top_n_partition(struct top_n *self, uint32_t slot)
-{
-    return self->table == NULL ? &self->single : (struct partition *)key_table_values(self->table, 0) + slot;
-}
 
 static bool grow(void *array, uint32_t *capacity, uint32_t need, size_t element_bytes)
 {
@@ -145,6 +94,9 @@ static enum status top_n_touch(struct top_n *self, struct partition *partition, 
     }
     struct touched_partition *touched = &self->touched[self->touched_count++];
     struct sorted_place end;
+    if (self->changed.followed) {
+        TRY(dirty_slots_mark(&self->dirty, slot, err));
+    }
     touched->slot = slot;
     touched->first = self->before.count;
     partition->touched = self->touched_count;
@@ -168,6 +120,7 @@ static enum status top_n_remove(struct top_n *self, struct partition *partition,
 {
     struct sorted_item *item = sorted_rows_at(&partition->rows, &place);
     TRY(top_n_drop_row(self, item->row, err));
+    TRY(touched_rows_mark(&self->changed, item->row, err));
     partition->total -= item->weight;
     sorted_rows_remove(&partition->rows, node_budget(&self->node), place);
     return STATUS_OK;
@@ -206,7 +159,7 @@ static enum status top_n_merge(struct top_n *self, struct partition *partition, 
     partition->total += item->weight;
     self->negatives += (present->weight < 0) - (before < 0);
     row_store_free(self->store, item->row);
-    return present->weight == 0 ? top_n_remove(self, partition, place, err) : STATUS_OK;
+    return present->weight == 0 ? top_n_remove(self, partition, place, err) : touched_rows_mark(&self->changed, present->row, err);
 }
 
 static enum status top_n_put(struct top_n *self, struct partition *partition, const struct sorted_item *item, struct error *err)
@@ -226,6 +179,7 @@ static enum status top_n_put(struct top_n *self, struct partition *partition, co
     }
     partition->total += item->weight;
     self->negatives += item->weight < 0;
+    TRY(touched_rows_mark(&self->changed, item->row, err));
     return sorted_rows_insert(&partition->rows, node_budget(&self->node), place, item, err);
 }
 
@@ -459,6 +413,8 @@ static void top_n_close(struct node *node)
     free(self->after.rows);
     free(self->touched);
     free(self->gone);
+    dirty_slots_close(&self->dirty);
+    touched_rows_close(&self->changed);
 }
 
 static const struct node_type top_n_type = {
@@ -466,6 +422,8 @@ static const struct node_type top_n_type = {
     .receive = top_n_receive,
     .finish_tick = top_n_finish_tick,
     .close = top_n_close,
+    .save = top_n_save,
+    .restore = top_n_restore,
 };
 
 static enum status top_n_open_table(struct top_n *self, struct circuit *circuit, const struct type *const *types, struct error *err)
@@ -498,6 +456,7 @@ enum status top_n_create(struct circuit *circuit, const struct top_n_spec *spec,
     TRY(row_order_init(&self->order, circuit->arena, self->store, spec->input.schema, spec->order, spec->order_count, spec->input.ordered,
                        err));
     TRY(row_output_create(&self->node, self->store, spec->output, spec->rank_column, &self->output, err));
+    TRY(top_n_declare(self, err));
     *node = &self->node;
     return STATUS_OK;
 }

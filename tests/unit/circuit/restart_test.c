@@ -107,12 +107,95 @@ static void limit_goes_on(void **state)
     check(tests, ARRAY_LENGTH(tests));
 }
 
+/* ---- Top-N, ORDER BY ---- */
+
+static const struct sort_key by_value[] = {{COLUMN_V, true, false}}, by_text_and_value[] = {{COLUMN_S, false, true}, {COLUMN_V, false, true}};
+
+enum { TOP_BY_TEXT = 4, TOP_RANKED = 8, TOP_DEEP = 16 };
+static struct node *make_top_n(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs)
+{
+    struct node *node;
+    struct error err;
+    static struct column columns[RESTART_COLUMNS + 1];
+    static const struct schema ranked = {RESTART_COLUMNS + 1, columns};
+    memcpy(columns, restart_columns, sizeof restart_columns);
+    columns[RESTART_COLUMNS] = (struct column){"n", &type_bigint_not_null, TIME_NONE};
+    bool by_text = (test->variant & TOP_BY_TEXT) != 0, numbered = (test->variant & TOP_RANKED) != 0;
+    const struct top_n_spec spec = {.input = restart_input(test, 0),
+                                    .function = (enum rank_function)(test->variant & 3),
+                                    .partition = test->feeds[0].keys,
+                                    .partition_count = test->feeds[0].key_count,
+                                    .order = by_text ? by_text_and_value : by_value,
+                                    .order_count = by_text ? 2 : 1,
+                                    .first = (test->variant & TOP_DEEP) != 0 ? 3 : 1,
+                                    .last = (test->variant & TOP_DEEP) != 0 ? 200 : 3,
+                                    .rank_column = numbered,
+                                    .output = numbered ? &ranked : &restart_schema};
+    require(top_n_create(circuit, COPY(spec), inputs[0], &node, &err), &err);
+    return node;
+}
+
+static void top_n_goes_on(void **state)
+{
+    (void)state;
+    const struct restart_feed grows = {.keys = by_key, .key_count = 1}, ordered = {.ordered = true, .keys = by_key, .key_count = 1},
+                              changes = {.changes = true, .keys = by_key, .key_count = 1},
+                              early = {.changes = true, .early = true, .keys = by_key, .key_count = 1},
+                              early_ordered = {.ordered = true, .changes = true, .early = true, .keys = by_key, .key_count = 1},
+                              whole = {.changes = true};
+    const uint32_t few = 1U << COLUMN_K | 1U << COLUMN_V;
+    const struct restart_case tests[] = {
+        {"ROW_NUMBER", {grows}, 1, EVERY, make_top_n, RANK_ROW_NUMBER | TOP_RANKED},
+        {"ROW_NUMBER, ordered", {ordered}, 1, EVERY, make_top_n, RANK_ROW_NUMBER},
+        {"RANK", {grows}, 1, EVERY, make_top_n, RANK_RANK | TOP_RANKED | TOP_BY_TEXT},
+        {"DENSE_RANK, ordered", {ordered}, 1, EVERY, make_top_n, RANK_DENSE_RANK | TOP_RANKED},
+        {"ROW_NUMBER of changes", {changes}, 1, EVERY, make_top_n, RANK_ROW_NUMBER | TOP_RANKED | TOP_BY_TEXT},
+        {"ROW_NUMBER of equal rows", {early}, 1, few, make_top_n, RANK_ROW_NUMBER | TOP_DEEP},
+        {"ROW_NUMBER of ordered equal rows", {early_ordered}, 1, few, make_top_n, RANK_ROW_NUMBER | TOP_RANKED},
+        {"RANK of changes", {early}, 1, EVERY, make_top_n, RANK_RANK | TOP_RANKED},
+        {"DENSE_RANK of changes", {early}, 1, few, make_top_n, RANK_DENSE_RANK | TOP_RANKED},
+        {"the first rows of all", {whole}, 1, EVERY, make_top_n, RANK_ROW_NUMBER | TOP_DEEP},
+    };
+    check(tests, ARRAY_LENGTH(tests));
+}
+
+static const struct sort_key by_time[] = {{COLUMN_T, false, true}, {COLUMN_V, false, true}};
+
+static struct node *make_sort(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs)
+{
+    struct node *node;
+    struct error err;
+    const struct sort_spec spec = {.input = restart_input(test, 0),
+                                   .keys = test->variant == 0 ? by_time : by_text_and_value,
+                                   .key_count = 2,
+                                   .temporal = test->variant == 0,
+                                   .offset = test->variant == 1 ? 0 : 1,
+                                   .fetch = test->variant == 1 ? -1 : 30};
+    require(sort_node_create(circuit, COPY(spec), inputs[0], &node, &err), &err);
+    return node;
+}
+
+static void sort_goes_on(void **state)
+{
+    (void)state;
+    const struct restart_case tests[] = {
+        {"ORDER BY time", {{.timed = true}}, 1, EVERY, make_sort, 0},
+        {"ORDER BY time, ordered", {{.ordered = true, .timed = true}}, 1, EVERY, make_sort, 0},
+        {"ORDER BY", {{.ordered = true}}, 1, EVERY, make_sort, 1},
+        {"ORDER BY of changes", {{.changes = true}}, 1, EVERY, make_sort, 1},
+        {"ORDER BY of early changes", {{.changes = true, .early = true}}, 1, 1U << COLUMN_S | 1U << COLUMN_V, make_sort, 2},
+    };
+    check(tests, ARRAY_LENGTH(tests));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(deduplicate_goes_on),
         cmocka_unit_test(set_operations_go_on),
         cmocka_unit_test(limit_goes_on),
+        cmocka_unit_test(top_n_goes_on),
+        cmocka_unit_test(sort_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
