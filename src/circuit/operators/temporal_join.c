@@ -12,30 +12,7 @@
 
 #include "circuit/operators/over_changes.h"
 #include "circuit/operators/row_output.h"
-#include "circuit/operators/specs.h"
-#include "circuit/operators/time_heap.h"
-#include "circuit/operators/version_list.h"
-#include "functions/program.h"
-#include "state/key_table.h"
-
-struct temporal_join {
-    struct node node;
-    const struct temporal_join_spec *spec;
-    struct key_table *table;
-    struct row_store *left, *right;
-    struct time_heap waiting;
-    struct program *condition;
-    const char **names;
-    struct row_failures failures;
-    uint32_t *changed; /* slots whose versions changed in this tick */
-    uint32_t changed_count, changed_capacity;
-    uint32_t count, limit; /* rows that are due */
-    int64_t times[CHUNK_ROWS];
-    row_handle rows[CHUNK_ROWS], versions[CHUNK_ROWS], handles[CHUNK_ROWS];
-    uint64_t hashes[CHUNK_ROWS];
-    uint32_t slots[CHUNK_ROWS];
-    uint16_t selected[CHUNK_ROWS], kept[CHUNK_ROWS];
-};
+#include "circuit/operators/temporal_join_internal.h"
 
 /* ---- rows in ---- */
 
@@ -64,6 +41,7 @@ static enum status temporal_receive_left(struct temporal_join *self, const struc
         for (int64_t copy = 0; copy < batch_weight(batch, row); copy++) {
             row_handle handle;
             TRY(row_store_add(self->left, &single, &handle, err));
+            TRY(touched_rows_mark(&self->arrived, handle, err));
             TRY(time_heap_push(&self->waiting, node_budget(&self->node), at, handle, err));
         }
     }
@@ -72,15 +50,17 @@ static enum status temporal_receive_left(struct temporal_join *self, const struc
 
 static enum status temporal_version(struct temporal_join *self, const struct batch *batch, uint32_t k, struct error *err)
 {
-    struct budget *budget = node_budget(&self->node);
     uint32_t row = self->selected[k], slot = self->slots[k];
     uint64_t tick = self->node.circuit->tick_number + 1;
-    struct version_list *list = &((struct version_list *)key_table_values(self->table, 0))[slot];
+    struct version_list *list = &temporal_versions(self)[slot];
     int64_t time = (int64_t)vector_get_integer(&batch->columns[self->spec->right_time], row);
     TRY(over_list_room((void **)&self->changed, &self->changed_capacity, self->changed_count, sizeof slot, err));
     self->changed[self->changed_count++] = slot;
-    return batch_weight(batch, row) > 0 ? version_list_add(list, budget, self->right, time, self->handles[k], tick, err)
-                                        : version_list_end(list, budget, self->right, time, self->handles[k], tick, err);
+    if (self->arrived.followed) {
+        TRY(dirty_slots_mark(&self->dirty, slot, err));
+    }
+    return batch_weight(batch, row) > 0 ? version_list_add(list, &self->right, time, self->handles[k], tick, err)
+                                        : version_list_end(list, &self->right, time, self->handles[k], tick, err);
 }
 
 static enum status temporal_receive_right(struct temporal_join *self, const struct batch *batch, struct error *err)
@@ -103,7 +83,7 @@ static enum status temporal_receive_right(struct temporal_join *self, const stru
     chosen.selected_count = count;
     batch_hash(&chosen, spec->right_keys, spec->key_count, self->hashes);
     TRY(key_table_find_or_insert(self->table, &chosen, spec->right_keys, self->hashes, self->slots, err));
-    TRY(row_store_add(self->right, &chosen, self->handles, err));
+    TRY(row_store_add(self->right.store, &chosen, self->handles, err));
     for (uint32_t k = 0; k < count; k++) {
         TRY(temporal_version(self, batch, k, err));
     }
@@ -126,7 +106,7 @@ static enum status temporal_pairs(struct temporal_join *self, struct batch *pair
     TRY(batch_init(pairs, left + right, err));
     pairs->count = self->count;
     TRY(row_store_gather(self->left, self->rows, self->count, NULL, left, pairs->columns, err));
-    return row_store_gather(self->right, self->versions, self->count, NULL, right, pairs->columns + left, err);
+    return row_store_gather(self->right.store, self->versions, self->count, NULL, right, pairs->columns + left, err);
 }
 
 static void temporal_find_versions(struct temporal_join *self, const struct batch *left)
@@ -134,7 +114,7 @@ static void temporal_find_versions(struct temporal_join *self, const struct batc
     const struct join_spec *spec = &self->spec->join;
     batch_hash(left, spec->left_keys, spec->key_count, self->hashes);
     key_table_find(self->table, left, spec->left_keys, self->hashes, self->slots);
-    const struct version_list *lists = key_table_values(self->table, 0);
+    const struct version_list *lists = temporal_versions(self);
     for (uint32_t k = 0; k < self->count; k++) {
         bool found = self->slots[k] != SLOT_NONE && self->times[k] != INT64_MIN && has_key(spec, spec->left_keys, left, k);
         self->versions[k] = found ? version_list_at(&lists[self->slots[k]], self->times[k]) : 0;
@@ -234,13 +214,12 @@ static enum status temporal_finish_tick(struct node *node, const struct tick *ti
         }
     }
     TRY(temporal_flush(self, err));
-    struct version_list *lists = key_table_values(self->table, 0);
     for (uint32_t i = 0; i < self->changed_count; i++) {
-        version_list_forget(&lists[self->changed[i]], self->right, watermark);
+        TRY(version_list_forget(&temporal_versions(self)[self->changed[i]], &self->right, watermark, err));
     }
     self->changed_count = 0;
     node->metrics.state_keys = key_table_count(self->table);
-    node->metrics.state_bytes = key_table_bytes(self->table) + row_store_bytes(self->left) + row_store_bytes(self->right);
+    node->metrics.state_bytes = key_table_bytes(self->table) + row_store_bytes(self->left) + row_store_bytes(self->right.store);
     node_pass_watermark(node);
     return STATUS_OK;
 }
@@ -249,11 +228,14 @@ static void temporal_close(struct node *node)
 {
     struct temporal_join *self = (struct temporal_join *)node;
     for (uint32_t slot = 0; self->table != NULL && slot < key_table_slots(self->table); slot++) {
-        version_list_release(&((struct version_list *)key_table_values(self->table, 0))[slot], node_budget(node));
+        version_list_release(&temporal_versions(self)[slot], node_budget(node));
     }
     key_table_destroy(self->table);
     row_store_destroy(self->left);
-    row_store_destroy(self->right);
+    row_store_destroy(self->right.store);
+    touched_rows_close(&self->right.touched);
+    touched_rows_close(&self->arrived);
+    dirty_slots_close(&self->dirty);
     time_heap_release(&self->waiting, node_budget(node));
     program_destroy(self->condition);
     free(self->changed);
@@ -264,6 +246,8 @@ static const struct node_type temporal_type = {
     .receive = temporal_receive,
     .finish_tick = temporal_finish_tick,
     .close = temporal_close,
+    .save = temporal_save,
+    .restore = temporal_restore,
 };
 
 /* ---- setup ---- */
@@ -281,7 +265,8 @@ static enum status temporal_open_state(struct temporal_join *self, struct circui
     }
     TRY(key_table_create(circuit->budget, keys, spec->key_count, &value_bytes, 1, &self->table, err));
     TRY(row_store_create(circuit->budget, left, spec->left.schema->count, &self->left, err));
-    return row_store_create(circuit->budget, right, spec->right.schema->count, &self->right, err);
+    self->right.budget = circuit->budget;
+    return row_store_create(circuit->budget, right, spec->right.schema->count, &self->right.store, err);
 }
 
 static enum status temporal_open_condition(struct temporal_join *self, struct circuit *circuit, struct error *err)
@@ -309,6 +294,7 @@ enum status temporal_join_create(struct circuit *circuit, const struct temporal_
     self->limit = node_chunk_rows(&self->node);
     TRY(temporal_open_state(self, circuit, err));
     TRY(temporal_open_condition(self, circuit, err));
+    TRY(temporal_declare(self, err));
     *node = &self->node;
     return STATUS_OK;
 }

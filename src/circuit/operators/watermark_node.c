@@ -5,6 +5,9 @@
  * goes back. A chunk gets the hidden column "the table's watermark before this row" when one of its rows could be late: its smallest event
  * time, cut to milliseconds, is not above the largest watermark that a row of the chunk could meet. An unbounded partition that is caught
  * up and quiet for the interval passes its candidate too.
+ *
+ * State: "partitions", the clock of each partition that this worker reads; "watermark", this worker's. All workers take all of it: a partition
+ * may be read by another one, and what the rows downstream have seen is the smallest watermark of all.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +31,7 @@ struct watermark_node {
     int64_t table_watermark;
     const char **names;
     int64_t *scratch_times, *scratch_candidates;
+    int64_t restored; /* the smallest watermark that was restored */
     struct row_failures failures;
 };
 
@@ -282,12 +286,69 @@ static void watermark_node_close(struct node *node)
     program_destroy(((struct watermark_node *)node)->program);
 }
 
+/* ---- state ---- */
+
+enum { TABLE_PARTITIONS, TABLE_WATERMARK };
+static const struct column partition_columns[] = {{.name = "watermark", .type = &type_bigint_not_null},
+                                                  {.name = "candidate", .type = &type_bigint_not_null}};
+static const struct schema partitions_schema = {ARRAY_LENGTH(partition_columns), partition_columns},
+                           watermark_schema = {1, partition_columns};
+static const struct snapshot_table watermark_tables[] = {
+    [TABLE_PARTITIONS] = {.name = "partitions", .schema = &partitions_schema, .place = SNAPSHOT_EVERY, .expiry = -1},
+    [TABLE_WATERMARK] = {.name = "watermark", .schema = &watermark_schema, .place = SNAPSHOT_EVERY, .expiry = -1},
+};
+
+/* Few rows: always whole. */
+static enum status watermark_node_save(struct node *node, struct snapshot_writer *writer, struct error *err)
+{
+    const struct watermark_node *self = (const struct watermark_node *)node;
+    for (uint32_t table = 0; table < ARRAY_LENGTH(watermark_tables) && !snapshot_is_full(writer); table++) {
+        TRY(snapshot_replace(writer, table, err));
+    }
+    for (uint32_t p = 0; p < self->partition_count; p++) {
+        const struct snapshot_cell cells[] = {{.number = self->clocks[p].watermark}, {.number = self->clocks[p].candidate}};
+        if (source_node_partition(self->spec->source, p) != NULL) {
+            TRY(snapshot_write_cells(writer, TABLE_PARTITIONS, p, cells, err));
+        }
+    }
+    const struct snapshot_cell watermark = {.number = node->watermark};
+    return snapshot_write_cells(writer, TABLE_WATERMARK, 0, &watermark, err);
+}
+
+static enum status watermark_node_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    (void)err;
+    struct watermark_node *self = (struct watermark_node *)node;
+    for (uint32_t row = 0; row < rows->batch->count; row++) {
+        int64_t watermark = snapshot_number(rows->batch, row, 0);
+        if (table == TABLE_WATERMARK) {
+            self->restored = smaller(self->restored, watermark);
+        } else if (rows->ids[row] < self->partition_count) {
+            self->clocks[rows->ids[row]] = (struct partition_clock){watermark, snapshot_number(rows->batch, row, 1)};
+        }
+    }
+    return STATUS_OK;
+}
+
+/* A worker without partitions, or whose partitions have all ended, says WATERMARK_END: it does not count unless all say so. */
+static enum status watermark_node_restored(struct node *node, struct error *err)
+{
+    (void)err;
+    struct watermark_node *self = (struct watermark_node *)node;
+    node->watermark = self->restored;
+    self->table_watermark = self->restored == WATERMARK_END ? WATERMARK_NONE : self->restored;
+    return STATUS_OK;
+}
+
 static const struct node_type watermark_node_type = {
     .name = "Watermark",
     .receive = watermark_node_receive,
     .finish_tick = watermark_node_finish_tick,
     .close = watermark_node_close,
     .next_timer = watermark_node_next_timer,
+    .save = watermark_node_save,
+    .restore = watermark_node_restore,
+    .restored = watermark_node_restored,
 };
 
 enum status watermark_node_create(struct circuit *circuit, const struct watermark_spec *spec, struct node *input, struct node **node,
@@ -299,6 +360,7 @@ enum status watermark_node_create(struct circuit *circuit, const struct watermar
     self->spec = spec;
     self->partition_count = source_node_partition_count(spec->source);
     self->table_watermark = WATERMARK_NONE;
+    self->restored = WATERMARK_END;
     TRY_ALLOC(self->clocks, arena_alloc(arena, (self->partition_count + 1) * sizeof *self->clocks), err);
     for (uint32_t p = 0; p < self->partition_count; p++) {
         self->clocks[p] = (struct partition_clock){WATERMARK_NONE, WATERMARK_NONE};
@@ -307,6 +369,8 @@ enum status watermark_node_create(struct circuit *circuit, const struct watermar
     TRY_ALLOC(self->scratch_candidates, arena_alloc(arena, CHUNK_ROWS * sizeof(int64_t)), err);
     TRY_ALLOC(self->names, schema_names(arena, spec->input.schema), err);
     TRY(circuit_add(circuit, &self->node, &watermark_node_type, "Watermark", &input, 1, err));
+    self->node.tables = watermark_tables;
+    self->node.table_count = ARRAY_LENGTH(watermark_tables);
     TRY(program_create(arena, &circuit->evaluation, &spec->candidate, 1, &self->program, err));
     *node = &self->node;
     return STATUS_OK;

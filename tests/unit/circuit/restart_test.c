@@ -183,7 +183,41 @@ static void sort_goes_on(void **state)
         {"ORDER BY time, ordered", {{.ordered = true, .timed = true}}, 1, EVERY, make_sort, 0},
         {"ORDER BY", {{.ordered = true}}, 1, EVERY, make_sort, 1},
         {"ORDER BY of changes", {{.changes = true}}, 1, EVERY, make_sort, 1},
-        {"ORDER BY of early changes", {{.changes = true, .early = true}}, 1, 1U << COLUMN_S | 1U << COLUMN_V, make_sort, 2},
+        {"ORDER BY of equal rows with OFFSET", {{.changes = true}}, 1, 1U << COLUMN_S | 1U << COLUMN_V, make_sort, 2},
+    };
+    check(tests, ARRAY_LENGTH(tests));
+}
+
+/* ---- joins ---- */
+
+static struct node *make_temporal_join(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs)
+{
+    struct node *node;
+    struct error err;
+    static struct column columns[2 * RESTART_COLUMNS];
+    static const struct schema both = {2 * RESTART_COLUMNS, columns};
+    memcpy(columns, restart_columns, sizeof restart_columns);
+    memcpy(columns + RESTART_COLUMNS, restart_columns, sizeof restart_columns);
+    const struct temporal_join_spec spec = {.join = {.left = restart_input(test, 0),
+                                                     .right = restart_input(test, 1),
+                                                     .kind = (enum join_kind)test->variant,
+                                                     .left_keys = by_key,
+                                                     .right_keys = by_key,
+                                                     .key_count = 1,
+                                                     .output = &both},
+                                            .left_time = COLUMN_T,
+                                            .right_time = COLUMN_T};
+    require(temporal_join_create(circuit, COPY(spec), inputs[0], inputs[1], &node, &err), &err);
+    return node;
+}
+
+static void temporal_join_goes_on(void **state)
+{
+    (void)state;
+    const struct restart_feed left = {.keys = by_key, .key_count = 1}, right = {.changes = true, .keys = by_key, .key_count = 1};
+    const struct restart_case tests[] = {
+        {"INNER temporal join", {left, right}, 2, EVERY, make_temporal_join, JOIN_INNER},
+        {"LEFT temporal join", {left, right}, 2, EVERY, make_temporal_join, JOIN_LEFT},
     };
     check(tests, ARRAY_LENGTH(tests));
 }
@@ -196,6 +230,7 @@ int main(void)
         cmocka_unit_test(limit_goes_on),
         cmocka_unit_test(top_n_goes_on),
         cmocka_unit_test(sort_goes_on),
+        cmocka_unit_test(temporal_join_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
