@@ -52,14 +52,24 @@ void call_set_clear(struct call_set *set, struct call_states *states, void *reco
 /* A record's states as bytes, and back into a zeroed record. */
 void call_set_save(const struct call_set *set, const void *record, struct text_builder *out);
 enum status call_set_load(struct call_set *set, struct call_states *states, void *record, struct text bytes, struct error *err);
-/* The DISTINCT tables of one call_states as state tables. Columns: the slot of the record, the arguments, the counts. They come after the
- * records: `map` says which slot a record of a chain has now; rows of others are left out. ids: slots of the table. */
+/* The DISTINCT tables of one call_states as state tables. Columns: the record's number, the arguments, the counts. They come after the
+ * records. Where records of several call_states are kept (panes), `scope` tells them apart: its base is added to their slots, and their rows
+ * die by its expiry. ids: slots of the table, likewise. */
+struct distinct_scope {
+    uint64_t base;
+    int64_t expiry;
+};
 uint32_t call_set_table_count(const struct call_set *set);
-enum status call_set_declare_tables(const struct call_set *set, struct snapshot_table *tables, struct error *err);
+enum status call_set_declare_tables(const struct call_set *set, bool scoped, struct snapshot_table *tables, struct error *err);
 enum status call_states_track(const struct call_set *set, struct call_states *states, struct error *err);
 enum status call_states_save(struct call_set *set, struct call_states *states, struct snapshot_writer *writer, uint32_t first_table,
-                             struct error *err);
-enum status call_states_restore(struct call_set *set, struct call_states *states, uint32_t index, const struct snapshot_rows *rows,
-                                const struct state_map *map, struct error *err);
+                             const struct distinct_scope *scope, struct error *err);
+static inline uint64_t call_set_distinct_record(const struct batch *batch, uint32_t row) /* the number of the row's record */
+{
+    return (uint64_t)snapshot_number(batch, row, 0);
+}
+/* records: by row, the slot of its record now; rows of SLOT_NONE are left out. */
+enum status call_states_restore(struct call_set *set, struct call_states *states, uint32_t index, const struct batch *batch,
+                                const uint32_t *records, struct error *err);
 
 #endif

@@ -53,13 +53,13 @@ uint32_t call_set_table_count(const struct call_set *set)
     return set->distinct_count;
 }
 
-static enum status declare_table(const struct call_set *set, uint32_t index, struct snapshot_table *table, struct error *err)
+static enum status declare_table(const struct call_set *set, uint32_t index, bool scoped, struct snapshot_table *table, struct error *err)
 {
     const struct distinct_set *distinct = &set->distinct[index];
     struct arena *arena = set->circuit->arena;
     struct column *columns;
     struct schema *schema;
-    TRY_ALLOC(columns, arena_alloc(arena, (distinct->arg_count + 2) * sizeof *columns), err);
+    TRY_ALLOC(columns, arena_alloc(arena, (distinct->arg_count + 3) * sizeof *columns), err);
     TRY_ALLOC(schema, arena_alloc(arena, sizeof *schema), err);
     *table = (struct snapshot_table){.schema = schema, .place = SNAPSHOT_EVERY, .expiry = -1, .after_others = true};
     TRY_ALLOC(table->name, arena_format(arena, "distinct-%u", index + 1), err);
@@ -69,14 +69,18 @@ static enum status declare_table(const struct call_set *set, uint32_t index, str
         TRY_ALLOC(columns[i + 1].name, arena_format(arena, "argument-%u", i + 1), err);
     }
     columns[distinct->arg_count + 1] = (struct column){.name = "counts", .type = &type_bytes};
-    *schema = (struct schema){distinct->arg_count + 2, columns};
+    if (scoped) {
+        columns[distinct->arg_count + 2] = (struct column){.name = "expiry", .type = &type_bigint_not_null};
+        table->expiry = (int32_t)distinct->arg_count + 2;
+    }
+    *schema = (struct schema){distinct->arg_count + 2 + scoped, columns};
     return STATUS_OK;
 }
 
-enum status call_set_declare_tables(const struct call_set *set, struct snapshot_table *tables, struct error *err)
+enum status call_set_declare_tables(const struct call_set *set, bool scoped, struct snapshot_table *tables, struct error *err)
 {
     for (uint32_t i = 0; i < set->distinct_count; i++) {
-        TRY(declare_table(set, i, &tables[i], err));
+        TRY(declare_table(set, i, scoped, &tables[i], err));
     }
     return STATUS_OK;
 }
@@ -97,7 +101,19 @@ struct distinct_rows {
     struct call_set *set;
     struct key_table *table;
     uint32_t index;
+    const struct distinct_scope *scope;
 };
+
+static enum status scope_columns(const struct distinct_rows *rows, uint32_t count, uint32_t arg_count, struct batch *batch,
+                                 struct error *err)
+{
+    int64_t expiries[CHUNK_ROWS], *records = vector_int64(&batch->columns[0]);
+    for (uint32_t k = 0; k < count; k++) {
+        records[k] = (int64_t)(rows->scope->base | (uint64_t)records[k]);
+        expiries[k] = rows->scope->expiry;
+    }
+    return state_number_column(rows->set->circuit->budget, expiries, count, &batch->columns[arg_count + 2], err);
+}
 
 static enum status distinct_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
 {
@@ -106,6 +122,9 @@ static enum status distinct_columns(void *owner, const uint32_t *slots, uint32_t
     uint32_t bytes = call_set_distinct_bytes(rows->set, distinct);
     for (uint32_t i = 0; i <= distinct->arg_count; i++) {
         TRY(key_table_gather(rows->table, i, slots, count, &batch->columns[i], err));
+    }
+    if (rows->scope != NULL) {
+        TRY(scope_columns(rows, count, distinct->arg_count, batch, err));
     }
     const uint8_t *counts = key_table_values(rows->table, 0);
     struct text_builder text = {0};
@@ -120,32 +139,32 @@ static enum status distinct_columns(void *owner, const uint32_t *slots, uint32_t
 }
 
 enum status call_states_save(struct call_set *set, struct call_states *states, struct snapshot_writer *writer, uint32_t first_table,
-                             struct error *err)
+                             const struct distinct_scope *scope, struct error *err)
 {
+    uint64_t base = scope == NULL ? 0 : scope->base;
     for (uint32_t i = 0; i < set->distinct_count; i++) {
-        struct distinct_rows rows = {set, NULL, i};
+        struct distinct_rows rows = {set, NULL, i, scope};
         TRY(call_set_distinct_table(set, states, i, &rows.table, err));
-        TRY(state_save_slots(writer, first_table + i, set->distinct[i].arg_count + 2, rows.table,
+        TRY(state_save_slots(writer, first_table + i, set->distinct[i].arg_count + 2 + (scope != NULL), rows.table, base,
                              states->dirty == NULL ? NULL : &states->dirty[i], distinct_columns, &rows, err));
     }
     return STATUS_OK;
 }
 
-enum status call_states_restore(struct call_set *set, struct call_states *states, uint32_t index, const struct snapshot_rows *rows,
-                                const struct state_map *map, struct error *err)
+enum status call_states_restore(struct call_set *set, struct call_states *states, uint32_t index, const struct batch *batch,
+                                const uint32_t *records, struct error *err)
 {
     const struct distinct_set *distinct = &set->distinct[index];
-    const struct batch *batch = rows->batch;
     uint32_t bytes = call_set_distinct_bytes(set, distinct), count = 0, places[CHUNK_ROWS];
     uint16_t selected[CHUNK_ROWS];
     struct key_table *table;
     TRY(call_set_distinct_table(set, states, index, &table, err));
-    int64_t *records = vector_int64(&batch->columns[0]);
+    int64_t *numbers = vector_int64(&batch->columns[0]);
     for (uint32_t row = 0; row < batch->count; row++) {
-        uint32_t slot = state_map_get(map, rows->chain, (uint64_t)records[row]);
-        records[row] = slot; /* the rows were read for this call alone */
-        selected[count] = (uint16_t)row;
-        count += slot != SLOT_NONE;
+        if (records[row] != SLOT_NONE) {
+            numbers[row] = records[row]; /* the rows were read for this call alone */
+            selected[count++] = (uint16_t)row;
+        }
     }
     struct batch keyed = *batch;
     keyed.column_count = distinct->arg_count + 1;

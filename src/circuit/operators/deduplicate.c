@@ -259,7 +259,7 @@ static enum status dedup_save(struct node *node, struct snapshot_writer *writer,
 {
     struct dedup_node *self = (struct dedup_node *)node;
     struct dirty_slots *dirty = node->circuit->incremental ? &self->dirty : NULL;
-    return state_save_slots(writer, 0, self->spec->input.schema->count + 2, self->table, dirty, dedup_columns, self, err);
+    return state_save_slots(writer, 0, self->spec->input.schema->count + 2, self->table, 0, dirty, dedup_columns, self, err);
 }
 
 static enum status dedup_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)

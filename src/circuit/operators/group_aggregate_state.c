@@ -18,7 +18,7 @@ enum status group_aggregate_declare(struct group_aggregate *self, struct error *
                           err));
     TRY(state_table_place(arena, &spec->input, spec->keys, spec->key_count, &tables[TABLE_GROUPS], err));
     tables[TABLE_HELD] = held_errors_table;
-    TRY(call_set_declare_tables(self->calls, tables + TABLE_DISTINCT, err));
+    TRY(call_set_declare_tables(self->calls, false, tables + TABLE_DISTINCT, err));
     TRY_ALLOC(self->key_order, arena_alloc(arena, (spec->key_count + 1) * sizeof *self->key_order), err);
     for (uint32_t i = 0; i < spec->key_count; i++) {
         self->key_order[i] = i;
@@ -55,10 +55,10 @@ static enum status group_columns(void *owner, const uint32_t *slots, uint32_t co
 enum status group_aggregate_save(struct node *node, struct snapshot_writer *writer, struct error *err)
 {
     struct group_aggregate *self = (struct group_aggregate *)node;
-    TRY(state_save_slots(writer, TABLE_GROUPS, self->spec->key_count + 2, self->table, node->circuit->incremental ? &self->dirty : NULL,
+    TRY(state_save_slots(writer, TABLE_GROUPS, self->spec->key_count + 2, self->table, 0, node->circuit->incremental ? &self->dirty : NULL,
                          group_columns, self, err));
     TRY(held_errors_save(self->held, writer, TABLE_HELD, err));
-    return call_states_save(self->calls, &self->states, writer, TABLE_DISTINCT, err);
+    return call_states_save(self->calls, &self->states, writer, TABLE_DISTINCT, NULL, err);
 }
 
 static enum status restore_groups(struct group_aggregate *self, const struct snapshot_rows *rows, struct error *err)
@@ -76,14 +76,21 @@ static enum status restore_groups(struct group_aggregate *self, const struct sna
     return STATUS_OK;
 }
 
+static enum status restore_distinct(struct group_aggregate *self, uint32_t index, const struct snapshot_rows *rows, struct error *err)
+{
+    for (uint32_t row = 0; row < rows->batch->count; row++) {
+        self->slots[row] = state_map_get(&self->restored, rows->chain, call_set_distinct_record(rows->batch, row));
+    }
+    return call_states_restore(self->calls, &self->states, index, rows->batch, self->slots, err);
+}
+
 enum status group_aggregate_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
 {
     struct group_aggregate *self = (struct group_aggregate *)node;
     if (table == TABLE_HELD) {
         return held_errors_restore(self->held, rows, err);
     }
-    return table == TABLE_GROUPS ? restore_groups(self, rows, err)
-                                 : call_states_restore(self->calls, &self->states, table - TABLE_DISTINCT, rows, &self->restored, err);
+    return table == TABLE_GROUPS ? restore_groups(self, rows, err) : restore_distinct(self, table - TABLE_DISTINCT, rows, err);
 }
 
 /* The row that stands without input has been shown before: it is neither fresh nor touched. */

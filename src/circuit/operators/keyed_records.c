@@ -32,11 +32,18 @@ enum status keyed_records_open(const struct keyed_layout *layout, struct keyed_r
                             err);
 }
 
+enum status keyed_records_track(const struct keyed_layout *layout, struct keyed_records *records, struct error *err)
+{
+    records->dirty.budget = node_budget(layout->node);
+    return call_states_track(layout->calls, &records->states, err);
+}
+
 void keyed_records_close(const struct keyed_layout *layout, struct keyed_records *records)
 {
     if (records->table != NULL) {
         key_table_destroy(records->table);
         call_states_close(layout->calls, &records->states);
+        dirty_slots_close(&records->dirty);
         records->table = NULL;
     }
 }
@@ -63,6 +70,9 @@ enum status keyed_records_add(const struct keyed_layout *layout, struct keyed_re
             __builtin_prefetch(base + (size_t)slots[k + AHEAD] * layout->record_bytes, 1);
         }
         *weight_at(layout, base, slots[k]) += batch_weight(batch, selection_row(&rows, k));
+    }
+    for (uint32_t k = 0; records->dirty.budget != NULL && k < rows.count; k++) {
+        TRY(dirty_slots_mark(&records->dirty, slots[k], err));
     }
     return call_set_update(layout->calls, &records->states, batch, slots, base + sizeof(int64_t), layout->record_bytes, err);
 }

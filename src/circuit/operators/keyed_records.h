@@ -22,10 +22,13 @@ struct keyed_layout {
 struct keyed_records {
     struct key_table *table; /* NULL: empty, nothing to close */
     struct call_states states;
+    struct dirty_slots dirty; /* the records that were added to, where a budget is set */
 };
 enum status keyed_layout_open(struct keyed_layout *layout, struct node *node, struct circuit *circuit, const struct input_spec *input,
                               const uint32_t *keys, uint32_t key_count, struct call_set *calls, uint32_t call_count, struct error *err);
 enum status keyed_records_open(const struct keyed_layout *layout, struct keyed_records *records, struct error *err);
+/* Of empty records: changes are followed. */
+enum status keyed_records_track(const struct keyed_layout *layout, struct keyed_records *records, struct error *err);
 void keyed_records_close(const struct keyed_layout *layout, struct keyed_records *records);
 size_t keyed_records_bytes(const struct keyed_layout *layout, const struct keyed_records *records);
 /* Adds the selected rows; hashes of the keys by physical row. */

@@ -184,7 +184,7 @@ static enum status set_save(struct node *node, struct snapshot_writer *writer, s
 {
     struct set_node *self = (struct set_node *)node;
     struct dirty_slots *dirty = node->circuit->incremental ? &self->dirty : NULL;
-    return state_save_slots(writer, 0, self->column_count + 2, self->table, dirty, set_columns, self, err);
+    return state_save_slots(writer, 0, self->column_count + 2, self->table, 0, dirty, set_columns, self, err);
 }
 
 static enum status set_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)

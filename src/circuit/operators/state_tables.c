@@ -82,6 +82,7 @@ enum status state_bytes_column(struct budget *budget, const struct text_builder 
 struct slot_chunk {
     struct snapshot_writer *writer;
     uint32_t table, column_count;
+    uint64_t base;
     state_columns *columns;
     void *owner;
     uint32_t count, removed_count;
@@ -109,7 +110,7 @@ static enum status chunk_flush(struct slot_chunk *chunk, struct error *err)
 static enum status chunk_add(struct slot_chunk *chunk, uint32_t slot, struct error *err)
 {
     chunk->slots[chunk->count] = slot;
-    chunk->ids[chunk->count++] = slot;
+    chunk->ids[chunk->count++] = chunk->base | slot;
     return chunk->count == CHUNK_ROWS ? chunk_flush(chunk, err) : STATUS_OK;
 }
 
@@ -131,7 +132,7 @@ static enum status save_changes(struct slot_chunk *chunk, const struct key_table
             TRY(chunk_add(chunk, slot, err));
             continue;
         }
-        chunk->removed[chunk->removed_count++] = slot;
+        chunk->removed[chunk->removed_count++] = chunk->base | slot;
         if (chunk->removed_count == CHUNK_ROWS) {
             TRY(snapshot_remove(chunk->writer, chunk->table, chunk->removed, chunk->removed_count, err));
             chunk->removed_count = 0;
@@ -142,13 +143,13 @@ static enum status save_changes(struct slot_chunk *chunk, const struct key_table
 }
 
 enum status state_save_slots(struct snapshot_writer *writer, uint32_t table, uint32_t column_count, const struct key_table *keys,
-                             struct dirty_slots *dirty, state_columns *columns, void *owner, struct error *err)
+                             uint64_t base, struct dirty_slots *dirty, state_columns *columns, void *owner, struct error *err)
 {
     struct slot_chunk *chunk = malloc(sizeof *chunk);
     if (chunk == NULL) {
         return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for a checkpoint");
     }
-    *chunk = (struct slot_chunk){.writer = writer, .table = table, .column_count = column_count, .columns = columns, .owner = owner};
+    *chunk = (struct slot_chunk){.writer = writer, .table = table, .column_count = column_count, .base = base, .columns = columns, .owner = owner};
     enum status status = STATUS_OK;
     if (dirty == NULL && !snapshot_is_full(writer)) {
         status = snapshot_replace(writer, table, err);

@@ -2,7 +2,7 @@
  *
  * For         the save and restore of operators (circuit/node.h, state/snapshot.h).
  * Shape       A table whose rows are slots of a key table: state_save_slots walks all of them or those that changed, and asks the owner for
- *             the columns of a chunk. The id of a row is its slot.
+ *             the columns of a chunk. The id of a row is its slot, below `base` where several tables share a state table.
  * Ownership   Schemas and place columns are in the arena. Columns made here are vectors that the caller's batch releases.
  * Threads     One task.
  */
@@ -31,7 +31,7 @@ enum status state_bytes_column(struct budget *budget, const struct text_builder 
 typedef enum status state_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err);
 /* dirty NULL: changes are not followed, the table is always written whole. */
 enum status state_save_slots(struct snapshot_writer *writer, uint32_t table, uint32_t column_count, const struct key_table *keys,
-                             struct dirty_slots *dirty, state_columns *columns, void *owner, struct error *err);
+                             uint64_t base, struct dirty_slots *dirty, state_columns *columns, void *owner, struct error *err);
 
 /* During a restore: the slot that a row of a chain has now, by the id that it had. */
 struct state_map {

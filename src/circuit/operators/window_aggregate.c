@@ -12,54 +12,9 @@
  */
 #include <stdlib.h>
 
-#include "circuit/operators/keyed_records.h"
+#include "circuit/operators/window_aggregate_internal.h"
 #include "data/calendar.h"
 #include "state/slot_array.h"
-
-struct pane {
-    int64_t start, first_end, last_end; /* start: of the slice (of the window where a pane is a window) */
-    int64_t window_start;               /* where a pane is a window */
-    uint32_t place;                     /* in the index of panes */
-    uint32_t batch_index;               /* among the panes of the batch at hand, when batch_stamp is current */
-    uint64_t batch_stamp;
-    struct keyed_records records;
-};
-struct pane_list {
-    struct pane **items;
-    uint32_t count, capacity;
-};
-/* What the last row found: other rows of the same slice need not look again. */
-struct pane_cache {
-    bool valid;
-    int64_t low, high;                    /* local times */
-    int64_t watermark_from, watermark_to; /* [from, to): same first_end */
-    struct pane *pane;
-};
-struct window_aggregate {
-    struct node node;
-    const struct window_aggregate_spec *spec;
-    struct window_time time;
-    struct keyed_layout layout;
-    struct call_set *calls;
-    bool panes_are_windows;
-    int64_t step;            /* between the ends of windows */
-    int64_t fired;           /* watermark of the last finish_tick */
-    int64_t last_end;        /* of the last window that closed */
-    int64_t next_close;      /* nothing closes below this watermark */
-    struct key_table *index; /* (start, first_end) -> pane */
-    struct pane_list waiting, entered;
-    struct keyed_records running; /* what the entered panes add up to (CUMULATE, HOP by subtraction) */
-    struct pane_cache cache;
-    /* the batch at hand: each assignment of a row to a pane, and the panes met */
-    uint64_t stamp;
-    uint32_t assigned, pane_count;
-    uint16_t rows[CHUNK_ROWS];
-    uint32_t panes_of_rows[CHUNK_ROWS];
-    struct pane *panes[CHUNK_ROWS];
-    uint32_t pane_rows[CHUNK_ROWS + 1];
-    uint16_t sorted[CHUNK_ROWS];
-    uint64_t hashes[CHUNK_ROWS];
-};
 
 static int64_t closes(const struct window_aggregate *self, int64_t end)
 {
@@ -83,6 +38,7 @@ static enum status pane_list_add(struct window_aggregate *self, struct pane_list
 static void pane_close(struct window_aggregate *self, struct pane *pane)
 {
     keyed_records_close(&self->layout, &pane->records);
+    state_map_close(&pane->restored);
     free(pane);
 }
 
@@ -109,6 +65,9 @@ static enum status pane_make(struct window_aggregate *self, int64_t start, const
     }
     *made = (struct pane){.start = start, .first_end = first->end, .last_end = last_end, .window_start = first->start, .place = place};
     enum status status = keyed_records_open(&self->layout, &made->records, err);
+    if (status == STATUS_OK && self->node.circuit->incremental) {
+        status = keyed_records_track(&self->layout, &made->records, err);
+    }
     if (status == STATUS_OK) {
         status = pane_list_add(self, &self->waiting, made, err);
     }
@@ -123,7 +82,7 @@ static enum status pane_make(struct window_aggregate *self, int64_t start, const
 }
 
 /* The pane of a slice for the windows from `first` on. */
-static enum status pane_find(struct window_aggregate *self, int64_t start, const struct window_bounds *first, int64_t last_end,
+enum status window_pane_find(struct window_aggregate *self, int64_t start, const struct window_bounds *first, int64_t last_end,
                              struct pane **pane, struct error *err)
 {
     uint32_t place;
@@ -211,7 +170,7 @@ static enum status assign_to_windows(struct window_aggregate *self, const struct
 {
     for (; window.end <= last_end; window.end += self->step) {
         struct pane *pane;
-        TRY(pane_find(self, window.start, &window, window.end, &pane, err));
+        TRY(window_pane_find(self, window.start, &window, window.end, &pane, err));
         TRY(assign_row(self, batch, row, pane, err));
         window.start += self->time.spec.kind == WINDOW_CUMULATE ? 0 : self->step;
     }
@@ -237,7 +196,7 @@ static enum status place_row(struct window_aggregate *self, const struct batch *
         return assign_to_windows(self, batch, row, first, last.end, err);
     }
     struct pane *pane;
-    TRY(pane_find(self, slice, &first, last.end, &pane, err));
+    TRY(window_pane_find(self, slice, &first, last.end, &pane, err));
     self->cache = (struct pane_cache){
         .valid = true,
         .low = slice,
@@ -316,7 +275,7 @@ static enum status receive_attached(struct window_aggregate *self, const struct 
                 self->node.metrics.late++;
                 continue;
             }
-            TRY(pane_find(self, window.start, &window, window.end, &pane, err));
+            TRY(window_pane_find(self, window.start, &window, window.end, &pane, err));
             self->cache = (struct pane_cache){.valid = true, .pane = pane, .watermark_to = closes(self, window.end)};
         } else if (self->cache.watermark_to <= watermark) {
             self->node.metrics.late++;
@@ -381,10 +340,7 @@ static enum status close_windows(struct window_aggregate *self, int64_t watermar
         status = emit_window(self, &pane->records, (struct window_bounds){pane->window_start, pane->first_end}, err);
         drop_pane(self, pane);
     }
-    for (uint32_t i = done; i < list->count; i++) {
-        list->items[i - done] = list->items[i];
-    }
-    list->count -= done;
+    window_drop_first(self, done);
     return status;
 }
 
@@ -421,8 +377,7 @@ static enum status leave_panes(struct window_aggregate *self, int64_t end, struc
     return status;
 }
 
-/* Takes in the panes that count from the window ending at `end` on; they are the first that wait. */
-static enum status enter_panes(struct window_aggregate *self, int64_t end, uint32_t *next, struct error *err)
+enum status window_enter_panes(struct window_aggregate *self, int64_t end, uint32_t *next, struct error *err)
 {
     while (*next < self->waiting.count && self->waiting.items[*next]->first_end <= end) {
         struct pane *pane = self->waiting.items[*next];
@@ -482,7 +437,7 @@ static enum status close_merged(struct window_aggregate *self, int64_t watermark
             return STATUS_OK;
         }
         TRY(leave_panes(self, end, err));
-        TRY(enter_panes(self, end, next, err));
+        TRY(window_enter_panes(self, end, next, err));
         self->last_end = end;
         if (self->entered.count == 0) {
             continue;
@@ -492,24 +447,34 @@ static enum status close_merged(struct window_aggregate *self, int64_t watermark
     }
 }
 
-static enum status close_due(struct window_aggregate *self, int64_t watermark, struct error *err)
+void window_sort_waiting(struct window_aggregate *self)
 {
     if (self->waiting.count > 0) {
         qsort(self->waiting.items, self->waiting.count, sizeof(struct pane *), compare_panes);
     }
+}
+
+void window_drop_first(struct window_aggregate *self, uint32_t count)
+{
+    for (uint32_t i = count; i < self->waiting.count; i++) {
+        self->waiting.items[i - count] = self->waiting.items[i];
+    }
+    self->waiting.count -= count;
+}
+
+static enum status close_due(struct window_aggregate *self, int64_t watermark, struct error *err)
+{
+    window_sort_waiting(self);
     if (self->panes_are_windows) {
         return close_windows(self, watermark, err);
     }
     uint32_t next = 0;
     enum status status = close_merged(self, watermark, &next, err);
-    for (uint32_t i = next; i < self->waiting.count; i++) {
-        self->waiting.items[i - next] = self->waiting.items[i];
-    }
-    self->waiting.count -= next;
+    window_drop_first(self, next);
     return status;
 }
 
-static void set_next_close(struct window_aggregate *self)
+void window_set_next_close(struct window_aggregate *self)
 {
     self->next_close = INT64_MAX;
     if (self->entered.count > 0) {
@@ -545,7 +510,7 @@ static enum status window_aggregate_finish_tick(struct node *node, const struct 
     self->cache.valid = false;
     if (watermark >= self->next_close) {
         TRY(close_due(self, watermark, err));
-        set_next_close(self);
+        window_set_next_close(self);
     }
     self->fired = watermark > self->fired ? watermark : self->fired;
     count_state(self);
@@ -573,6 +538,7 @@ static void window_aggregate_close(struct node *node)
     }
     keyed_records_close(&self->layout, &self->running);
     key_table_destroy(self->index);
+    state_map_close(&self->restored.panes);
 }
 
 static const struct node_type window_aggregate_type = {
@@ -581,6 +547,9 @@ static const struct node_type window_aggregate_type = {
     .finish_tick = window_aggregate_finish_tick,
     .close = window_aggregate_close,
     .next_timer = window_aggregate_next_timer,
+    .save = window_aggregate_save,
+    .restore = window_aggregate_restore,
+    .restored = window_aggregate_restored,
 };
 
 /* States that can be merged cost more than others: made only where windows share panes. */
@@ -624,5 +593,5 @@ enum status window_aggregate_create(struct circuit *circuit, const struct window
         return status;
     }
     *node = &self->node;
-    return STATUS_OK;
+    return window_aggregate_declare(self, err);
 }

@@ -222,6 +222,113 @@ static void temporal_join_goes_on(void **state)
     check(tests, ARRAY_LENGTH(tests));
 }
 
+/* ---- windows ---- */
+
+struct call_text {
+    const char *name;
+    uint32_t arg; /* RESTART_COLUMNS: none */
+    bool distinct;
+    int32_t filter;
+};
+enum { CALLS_MAX = 16, NO_ARG = RESTART_COLUMNS };
+
+static uint32_t make_calls(struct circuit *circuit, const struct call_text *texts, uint32_t count, struct aggregate_spec_call **calls)
+{
+    *calls = arena_alloc(circuit->arena, count * sizeof **calls);
+    for (uint32_t i = 0; i < count; i++) {
+        (*calls)[i] = (struct aggregate_spec_call){.function = aggregate_find(text_from(texts[i].name)),
+                                                   .args = &texts[i].arg,
+                                                   .arg_count = texts[i].arg != NO_ARG,
+                                                   .distinct = texts[i].distinct,
+                                                   .filter = texts[i].filter};
+        assert_non_null((*calls)[i].function);
+    }
+    return count;
+}
+
+static const struct call_text mergeable_calls[] = {
+    {"COUNT", NO_ARG, false, -1}, {"SUM", COLUMN_V, false, -1},       {"MAX", COLUMN_V, false, COLUMN_P},
+    {"MIN", COLUMN_S, false, -1}, {"AVG", COLUMN_D, false, COLUMN_P},
+};
+static const struct call_text sum_calls[] = {{"COUNT", NO_ARG, false, -1}, {"SUM", COLUMN_V, false, COLUMN_P}, {"AVG", COLUMN_D, false, -1}};
+static const struct call_text distinct_calls[] = {
+    {"COUNT", NO_ARG, false, -1},        {"COUNT", COLUMN_S, true, -1}, {"SUM", COLUMN_V, true, COLUMN_P},
+    {"COUNT", COLUMN_S, true, COLUMN_P}, {"MAX", COLUMN_V, false, -1},
+};
+#define SECOND RESTART_SECOND
+
+enum { WINDOW_DISTINCT = 16, WINDOW_CLOCK = 32, WINDOW_ATTACHED = 64, WINDOW_SUMS = 128, WINDOW_ROWS = 256, WINDOW_GROUPS = 512 };
+static const enum window_column window_columns[] = {WINDOW_COLUMN_START, WINDOW_COLUMN_END, WINDOW_COLUMN_ROWTIME};
+
+static struct window_aggregate_spec window_spec(struct circuit *circuit, const struct restart_case *test, const struct schema *output)
+{
+    struct aggregate_spec_call *calls;
+    uint32_t count = (test->variant & WINDOW_DISTINCT) != 0 ? make_calls(circuit, distinct_calls, ARRAY_LENGTH(distinct_calls), &calls)
+                     : (test->variant & WINDOW_SUMS) != 0   ? make_calls(circuit, sum_calls, ARRAY_LENGTH(sum_calls), &calls)
+                                                            : make_calls(circuit, mergeable_calls, ARRAY_LENGTH(mergeable_calls), &calls);
+    enum window_kind kind = (enum window_kind)(test->variant & 15);
+    return (struct window_aggregate_spec){.input = restart_input(test, 0),
+                                          .window = {.kind = kind,
+                                                     .time_column = COLUMN_T,
+                                                     .processing_time = (test->variant & WINDOW_CLOCK) != 0,
+                                                     .size_us = kind == WINDOW_SESSION ? 2 * SECOND : 10 * SECOND,
+                                                     .slide_us = 2 * SECOND,
+                                                     .offset_us = SECOND,
+                                                     .partition_count = 1},
+                                          .attached = (test->variant & WINDOW_ATTACHED) != 0,
+                                          .start_column = COLUMN_START,
+                                          .end_column = COLUMN_END,
+                                          .keys = by_key_and_text,
+                                          .key_count = test->feeds[0].key_count + ((test->variant & WINDOW_GROUPS) != 0),
+                                          .calls = calls,
+                                          .call_count = count,
+                                          .window_columns = window_columns,
+                                          .window_column_count = ARRAY_LENGTH(window_columns),
+                                          .output = output};
+}
+
+/* All columns that follow the calls are times. */
+static struct column time_columns[CALLS_MAX + RESTART_COLUMNS];
+static const struct schema times = {CALLS_MAX + RESTART_COLUMNS, time_columns};
+
+static struct node *make_window(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs)
+{
+    struct node *node;
+    struct error err;
+    for (uint32_t i = 0; i < times.count; i++) {
+        time_columns[i].type = &type_timestamp3;
+    }
+    const struct window_aggregate_spec spec = window_spec(circuit, test, &times);
+    require(window_aggregate_create(circuit, COPY(spec), inputs[0], &node, &err), &err);
+    return node;
+}
+
+static void windows_go_on(void **state)
+{
+    (void)state;
+    const struct restart_feed grows = {.timed = true, .keys = by_key, .key_count = 1},
+                              changes = {.timed = true, .changes = true, .early = true, .keys = by_key, .key_count = 1},
+                              ahead = {.timed = true, .ahead = true, .keys = by_key_and_text, .key_count = 2}, whole = {.timed = true};
+    const struct restart_case tests[] = {
+        {"TUMBLE", {grows}, 1, EVERY, make_window, WINDOW_TUMBLE},
+        {"HOP", {grows}, 1, EVERY, make_window, WINDOW_HOP},
+        {"CUMULATE", {grows}, 1, EVERY, make_window, WINDOW_CUMULATE},
+        {"TUMBLE of changes", {changes}, 1, EVERY, make_window, WINDOW_TUMBLE},
+        {"HOP by subtraction", {changes}, 1, EVERY, make_window, WINDOW_HOP | WINDOW_SUMS},
+        {"HOP of changes", {changes}, 1, EVERY, make_window, WINDOW_HOP},
+        {"CUMULATE of changes", {changes}, 1, EVERY, make_window, WINDOW_CUMULATE},
+        {"HOP over all", {whole}, 1, EVERY, make_window, WINDOW_HOP | WINDOW_SUMS},
+        {"HOP with DISTINCT", {ahead}, 1, EVERY, make_window, WINDOW_HOP | WINDOW_DISTINCT},
+        {"TUMBLE with DISTINCT of changes", {changes}, 1, EVERY, make_window, WINDOW_TUMBLE | WINDOW_DISTINCT},
+        {"CUMULATE with DISTINCT", {whole}, 1, EVERY, make_window, WINDOW_CUMULATE | WINDOW_DISTINCT},
+        {"attached windows", {ahead}, 1, EVERY, make_window, WINDOW_TUMBLE | WINDOW_ATTACHED},
+        {"attached windows with DISTINCT", {changes}, 1, EVERY, make_window, WINDOW_TUMBLE | WINDOW_ATTACHED | WINDOW_DISTINCT},
+        {"HOP by the clock", {{.keys = by_key, .key_count = 1}}, 1, EVERY, make_window, WINDOW_HOP | WINDOW_CLOCK},
+        {"TUMBLE by the clock", {{0}}, 1, EVERY, make_window, WINDOW_TUMBLE | WINDOW_CLOCK | WINDOW_DISTINCT},
+    };
+    check(tests, ARRAY_LENGTH(tests));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +338,7 @@ int main(void)
         cmocka_unit_test(top_n_goes_on),
         cmocka_unit_test(sort_goes_on),
         cmocka_unit_test(temporal_join_goes_on),
+        cmocka_unit_test(windows_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

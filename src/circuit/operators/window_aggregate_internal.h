@@ -1,0 +1,75 @@
+/* circuit/operators/window_aggregate_internal.h: how windows lie in memory, for the files of their implementation. */
+#ifndef SPATE_CIRCUIT_OPERATORS_WINDOW_AGGREGATE_INTERNAL_H
+#define SPATE_CIRCUIT_OPERATORS_WINDOW_AGGREGATE_INTERNAL_H
+
+#include "circuit/operators/keyed_records.h"
+
+struct pane {
+    int64_t start, first_end, last_end; /* start: of the slice (of the window where a pane is a window) */
+    int64_t window_start;               /* where a pane is a window */
+    uint32_t place;                     /* in the index of panes */
+    uint32_t batch_index;               /* among the panes of the batch at hand, when batch_stamp is current */
+    uint64_t batch_stamp;
+    struct keyed_records records;
+    struct state_map restored; /* while state is restored: slots of DISTINCT's records */
+};
+struct pane_list {
+    struct pane **items;
+    uint32_t count, capacity;
+};
+/* What the last row found: other rows of the same slice need not look again. */
+struct pane_cache {
+    bool valid;
+    int64_t low, high;                    /* local times */
+    int64_t watermark_from, watermark_to; /* [from, to): same first_end */
+    struct pane *pane;
+};
+struct window_restore { /* while state is restored */
+    struct state_map panes; /* positions in `waiting` by number of the pane then */
+    int64_t fired, last_end;
+    bool entered; /* there were entered panes, those that begin to count by last_end */
+};
+struct window_aggregate {
+    struct node node;
+    const struct window_aggregate_spec *spec;
+    struct window_time time;
+    struct keyed_layout layout;
+    struct call_set *calls;
+    bool panes_are_windows;
+    int64_t step;            /* between the ends of windows */
+    int64_t fired;           /* watermark of the last finish_tick */
+    int64_t last_end;        /* of the last window that closed */
+    int64_t next_close;      /* nothing closes below this watermark */
+    struct key_table *index; /* (start, first_end) -> pane */
+    struct pane_list waiting, entered;
+    struct keyed_records running; /* what the entered panes add up to (CUMULATE, HOP by subtraction) */
+    struct pane_cache cache;
+    struct window_restore restored;
+    /* the batch at hand: each assignment of a row to a pane, and the panes met */
+    uint64_t stamp;
+    uint32_t assigned, pane_count;
+    uint16_t rows[CHUNK_ROWS];
+    uint32_t panes_of_rows[CHUNK_ROWS];
+    struct pane *panes[CHUNK_ROWS];
+    uint32_t pane_rows[CHUNK_ROWS + 1];
+    uint16_t sorted[CHUNK_ROWS];
+    uint64_t hashes[CHUNK_ROWS];
+};
+
+/* The pane of a slice for the windows from `first` on. */
+enum status window_pane_find(struct window_aggregate *self, int64_t start, const struct window_bounds *first, int64_t last_end,
+                             struct pane **pane, struct error *err);
+/* `waiting` in the order in which its panes begin to count. */
+void window_sort_waiting(struct window_aggregate *self);
+/* Takes in the panes that count from the window ending at `end` on; they are the first that wait. Then the first *next are to be dropped. */
+enum status window_enter_panes(struct window_aggregate *self, int64_t end, uint32_t *next, struct error *err);
+void window_drop_first(struct window_aggregate *self, uint32_t count);
+void window_set_next_close(struct window_aggregate *self);
+
+/* window_aggregate_state.c: the state tables "clock", "groups" and those of DISTINCT. */
+enum status window_aggregate_declare(struct window_aggregate *self, struct error *err);
+enum status window_aggregate_save(struct node *node, struct snapshot_writer *writer, struct error *err);
+enum status window_aggregate_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err);
+enum status window_aggregate_restored(struct node *node, struct error *err);
+
+#endif

@@ -1,0 +1,251 @@
+/* A row per pane and group. Panes are dropped in the order of their last windows' ends: groups die by that. What the entered panes add up to is
+ * added up again. A group's number is that of the pane (its place in the index) and its slot there. */
+#include "circuit/operators/window_aggregate_internal.h"
+
+enum { TABLE_CLOCK, TABLE_GROUPS, TABLE_DISTINCT };
+enum { CLOCK_FIRED, CLOCK_LAST_END, CLOCK_ENTERED, CLOCK_COLUMNS };
+enum { GROUP_START, GROUP_FIRST_END, GROUP_LAST_END, GROUP_WINDOW_START, GROUP_WEIGHT, GROUP_NUMBERS }; /* after the keys */
+
+static const struct column clock_columns[CLOCK_COLUMNS] = {
+    [CLOCK_FIRED] = {.name = "fired", .type = &type_bigint_not_null},
+    [CLOCK_LAST_END] = {.name = "last-end", .type = &type_bigint_not_null},
+    [CLOCK_ENTERED] = {.name = "entered", .type = &type_bigint_not_null},
+};
+static const struct schema clock_schema = {CLOCK_COLUMNS, clock_columns};
+static const struct column group_columns[GROUP_NUMBERS + 1] = {
+    [GROUP_START] = {.name = "start", .type = &type_bigint_not_null},
+    [GROUP_FIRST_END] = {.name = "first-end", .type = &type_bigint_not_null},
+    [GROUP_LAST_END] = {.name = "last-end", .type = &type_bigint_not_null},
+    [GROUP_WINDOW_START] = {.name = "window-start", .type = &type_bigint_not_null},
+    [GROUP_WEIGHT] = {.name = "weight", .type = &type_bigint_not_null},
+    [GROUP_NUMBERS] = {.name = "states", .type = &type_bytes},
+};
+
+enum status window_aggregate_declare(struct window_aggregate *self, struct error *err)
+{
+    const struct window_aggregate_spec *spec = self->spec;
+    struct arena *arena = node_arena(&self->node);
+    uint32_t count = TABLE_DISTINCT + call_set_table_count(self->calls);
+    struct snapshot_table *tables;
+    TRY_ALLOC(tables, arena_alloc(arena, count * sizeof *tables), err);
+    tables[TABLE_CLOCK] = (struct snapshot_table){.name = "clock", .schema = &clock_schema, .place = SNAPSHOT_EVERY, .expiry = -1};
+    tables[TABLE_GROUPS] = (struct snapshot_table){.name = "groups", .expiry = (int32_t)spec->key_count + GROUP_LAST_END};
+    TRY(state_schema_make(arena, spec->input.schema, spec->keys, spec->key_count, group_columns, ARRAY_LENGTH(group_columns),
+                          &tables[TABLE_GROUPS].schema, err));
+    TRY(state_table_place(arena, &spec->input, spec->keys, spec->key_count, &tables[TABLE_GROUPS], err));
+    TRY(call_set_declare_tables(self->calls, true, tables + TABLE_DISTINCT, err));
+    self->restored = (struct window_restore){.panes.budget = node_budget(&self->node), .fired = WATERMARK_END, .last_end = INT64_MIN};
+    self->node.tables = tables;
+    self->node.table_count = count;
+    return STATUS_OK;
+}
+
+/* ---- save ---- */
+
+struct pane_groups {
+    struct window_aggregate *self;
+    struct pane *pane;
+};
+
+static enum status fill_numbers(const struct pane_groups *groups, const uint32_t *slots, uint32_t count, struct vector *columns,
+                                struct error *err)
+{
+    const struct pane *pane = groups->pane;
+    const struct keyed_layout *layout = &groups->self->layout;
+    const uint8_t *records = key_table_values(pane->records.table, 0);
+    const int64_t constants[] = {[GROUP_START] = pane->start,
+                                 [GROUP_FIRST_END] = pane->first_end,
+                                 [GROUP_LAST_END] = pane->last_end,
+                                 [GROUP_WINDOW_START] = pane->window_start};
+    for (uint32_t i = 0; i < GROUP_NUMBERS; i++) {
+        int64_t values[CHUNK_ROWS];
+        for (uint32_t k = 0; k < count; k++) {
+            const int64_t *weight = (const int64_t *)(const void *)(records + (size_t)slots[k] * layout->record_bytes);
+            values[k] = i == GROUP_WEIGHT ? *weight : constants[i];
+        }
+        TRY(state_number_column(node_budget(&groups->self->node), values, count, &columns[i], err));
+    }
+    return STATUS_OK;
+}
+
+static enum status pane_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
+{
+    const struct pane_groups *groups = owner;
+    const struct keyed_layout *layout = &groups->self->layout;
+    struct key_table *table = groups->pane->records.table;
+    for (uint32_t i = 0; i < layout->key_count; i++) {
+        TRY(key_table_gather(table, i, slots, count, &batch->columns[i], err));
+    }
+    TRY(fill_numbers(groups, slots, count, &batch->columns[layout->key_count], err));
+    const uint8_t *records = key_table_values(table, 0);
+    size_t ends[CHUNK_ROWS];
+    struct text_builder states = {0};
+    for (uint32_t k = 0; k < count; k++) {
+        call_set_save(layout->calls, records + (size_t)slots[k] * layout->record_bytes + sizeof(int64_t), &states);
+        ends[k] = states.length;
+    }
+    enum status status =
+        state_bytes_column(node_budget(&groups->self->node), &states, ends, count, &batch->columns[layout->key_count + GROUP_NUMBERS], err);
+    text_builder_close(&states);
+    return status;
+}
+
+static enum status save_pane(struct window_aggregate *self, struct pane *pane, struct snapshot_writer *writer, struct error *err)
+{
+    struct pane_groups groups = {self, pane};
+    struct keyed_records *records = &pane->records;
+    const struct distinct_scope scope = {(uint64_t)pane->place << 32, pane->last_end};
+    struct dirty_slots *dirty = self->node.circuit->incremental ? &records->dirty : NULL;
+    uint32_t column_count = self->layout.key_count + (uint32_t)ARRAY_LENGTH(group_columns);
+    TRY(state_save_slots(writer, TABLE_GROUPS, column_count, records->table, scope.base, dirty, pane_columns, &groups, err));
+    return call_states_save(self->calls, &records->states, writer, TABLE_DISTINCT, &scope, err);
+}
+
+static enum status save_panes(struct window_aggregate *self, const struct pane_list *list, struct snapshot_writer *writer, int64_t *first,
+                              struct error *err)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        *first = list->items[i]->last_end < *first ? list->items[i]->last_end : *first;
+        TRY(save_pane(self, list->items[i], writer, err));
+    }
+    return STATUS_OK;
+}
+
+enum status window_aggregate_save(struct node *node, struct snapshot_writer *writer, struct error *err)
+{
+    struct window_aggregate *self = (struct window_aggregate *)node;
+    const struct snapshot_cell clock[CLOCK_COLUMNS] = {[CLOCK_FIRED].number = self->fired,
+                                                       [CLOCK_LAST_END].number = self->last_end,
+                                                       [CLOCK_ENTERED].number = self->entered.count > 0};
+    int64_t first = INT64_MAX; /* end of a pane that is there */
+    if (!snapshot_is_full(writer)) {
+        TRY(snapshot_replace(writer, TABLE_CLOCK, err));
+    }
+    TRY(snapshot_write_cells(writer, TABLE_CLOCK, 0, clock, err));
+    TRY(save_panes(self, &self->waiting, writer, &first, err));
+    TRY(save_panes(self, &self->entered, writer, &first, err));
+    for (uint32_t table = TABLE_GROUPS; table < node->table_count && !snapshot_is_full(writer); table++) {
+        TRY(snapshot_expire(writer, table, first, err));
+    }
+    return STATUS_OK;
+}
+
+/* ---- restore ---- */
+
+static void restore_clock(struct window_aggregate *self, const struct batch *batch)
+{
+    struct window_restore *restored = &self->restored;
+    for (uint32_t row = 0; row < batch->count; row++) {
+        int64_t fired = snapshot_number(batch, row, CLOCK_FIRED), last_end = snapshot_number(batch, row, CLOCK_LAST_END);
+        restored->fired = fired < restored->fired ? fired : restored->fired;
+        if (snapshot_number(batch, row, CLOCK_ENTERED) != 0) {
+            restored->entered = true;
+            restored->last_end = last_end > restored->last_end ? last_end : restored->last_end;
+        }
+    }
+}
+
+/* The first row behind `from` that is of another pane. */
+static uint32_t pane_end(const uint64_t *ids, uint32_t from, uint32_t count)
+{
+    uint32_t end = from + 1;
+    while (end < count && ids[end] >> 32 == ids[from] >> 32) {
+        end++;
+    }
+    return end;
+}
+
+static enum status restore_pane(struct window_aggregate *self, const struct snapshot_rows *rows, uint32_t from, uint32_t count,
+                                struct error *err)
+{
+    const struct keyed_layout *layout = &self->layout;
+    const struct batch *batch = rows->batch;
+    uint32_t numbers = layout->key_count, slots[CHUNK_ROWS];
+    struct pane *pane;
+    const struct window_bounds first = {snapshot_number(batch, from, numbers + GROUP_WINDOW_START),
+                                        snapshot_number(batch, from, numbers + GROUP_FIRST_END)};
+    TRY(window_pane_find(self, snapshot_number(batch, from, numbers + GROUP_START), &first,
+                         snapshot_number(batch, from, numbers + GROUP_LAST_END), &pane, err));
+    TRY(state_map_set(&self->restored.panes, rows->chain, rows->ids[from] >> 32, pane->place, err));
+    struct batch part = *batch;
+    for (uint32_t k = 0; k < count; k++) {
+        self->rows[k] = (uint16_t)(from + k);
+    }
+    part.selected = self->rows;
+    part.selected_count = count;
+    batch_hash(&part, layout->key_order, layout->key_count, self->hashes);
+    TRY(key_table_find_or_insert(pane->records.table, &part, layout->key_order, self->hashes, slots, err));
+    uint8_t *records = key_table_values(pane->records.table, 0);
+    pane->restored.budget = node_budget(&self->node);
+    for (uint32_t k = 0; k < count; k++) {
+        int64_t *weight = (int64_t *)(void *)(records + (size_t)slots[k] * layout->record_bytes);
+        *weight = snapshot_number(batch, from + k, numbers + GROUP_WEIGHT);
+        struct text states = snapshot_text(batch, from + k, numbers + GROUP_NUMBERS);
+        TRY(call_set_load(self->calls, &pane->records.states, weight + 1, states, err));
+        if (call_set_table_count(self->calls) > 0) {
+            TRY(state_map_set(&pane->restored, rows->chain, (uint32_t)rows->ids[from + k], slots[k], err));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Rows of DISTINCT: those of one pane at a time. */
+static enum status restore_distinct(struct window_aggregate *self, uint32_t index, const struct snapshot_rows *rows, struct error *err)
+{
+    const struct batch *batch = rows->batch;
+    struct pane **panes = key_table_values(self->index, 0);
+    uint32_t records[CHUNK_ROWS];
+    for (uint32_t from = 0, end; from < batch->count; from = end) {
+        end = pane_end(rows->ids, from, batch->count);
+        uint32_t place = state_map_get(&self->restored.panes, rows->chain, rows->ids[from] >> 32);
+        if (place == SLOT_NONE) {
+            continue;
+        }
+        for (uint32_t row = 0; row < batch->count; row++) {
+            bool here = row >= from && row < end;
+            records[row] =
+                here ? state_map_get(&panes[place]->restored, rows->chain, (uint32_t)call_set_distinct_record(batch, row)) : SLOT_NONE;
+        }
+        TRY(call_states_restore(self->calls, &panes[place]->records.states, index, batch, records, err));
+    }
+    return STATUS_OK;
+}
+
+enum status window_aggregate_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    struct window_aggregate *self = (struct window_aggregate *)node;
+    if (table == TABLE_CLOCK) {
+        restore_clock(self, rows->batch);
+        return STATUS_OK;
+    }
+    if (table >= TABLE_DISTINCT) {
+        return restore_distinct(self, table - TABLE_DISTINCT, rows, err);
+    }
+    for (uint32_t from = 0, end; from < rows->batch->count; from = end) {
+        end = pane_end(rows->ids, from, rows->batch->count);
+        TRY(restore_pane(self, rows, from, end - from, err));
+    }
+    return STATUS_OK;
+}
+
+/* Panes that counted in a window that has closed are the entered ones again. */
+enum status window_aggregate_restored(struct node *node, struct error *err)
+{
+    struct window_aggregate *self = (struct window_aggregate *)node;
+    struct window_restore *restored = &self->restored;
+    uint32_t next = 0;
+    state_map_close(&restored->panes);
+    for (uint32_t i = 0; i < self->waiting.count; i++) {
+        state_map_close(&self->waiting.items[i]->restored);
+    }
+    self->fired = restored->fired;
+    if (restored->entered) {
+        self->last_end = restored->last_end;
+        window_sort_waiting(self);
+        enum status status = window_enter_panes(self, self->last_end, &next, err);
+        window_drop_first(self, next);
+        TRY(status);
+    }
+    window_set_next_close(self);
+    return STATUS_OK;
+}
