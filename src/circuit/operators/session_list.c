@@ -15,6 +15,7 @@ enum status session_list_open(struct session_list *list, struct budget *budget, 
     list->time = time;
     list->record_bytes = (uint32_t)sizeof(struct session) + extra_bytes;
     list->free = SESSION_NONE;
+    list->dirty.budget = budget;
     return key_table_create(budget, key_types, key_count, &value_bytes, 1, &list->keys, err);
 }
 
@@ -23,6 +24,12 @@ void session_list_close(struct session_list *list)
     slot_array_free(list->budget, list->records, (size_t)list->capacity * list->record_bytes);
     slot_array_free(list->budget, list->timers, list->timer_capacity * sizeof(struct session_timer));
     key_table_destroy(list->keys);
+    dirty_slots_close(&list->dirty);
+}
+
+static inline enum status session_changed(struct session_list *list, uint32_t number, struct error *err)
+{
+    return LIKELY(!list->followed) ? STATUS_OK : dirty_slots_mark(&list->dirty, number, err);
 }
 
 static struct session_key *key_at(const struct session_list *list, uint32_t key)
@@ -146,6 +153,7 @@ static enum status absorb(struct session_list *list, uint32_t into, uint32_t fro
 {
     struct session *to = session_at(list, into), *session = session_at(list, from);
     TRY(list->merge(list->owner, into, from, err));
+    TRY(session_changed(list, from, err));
     to->first = session->first < to->first ? session->first : to->first;
     to->last = session->last > to->last ? session->last : to->last;
     to->weight += session->weight;
@@ -170,7 +178,7 @@ static enum status session_make(struct session_list *list, uint32_t key, int64_t
     }
     link_session(list, *number, newer);
     key_at(list, key)->sessions++;
-    return STATUS_OK;
+    return session_changed(list, *number, err);
 }
 
 enum status session_list_touch(struct session_list *list, uint32_t key, int64_t local, int64_t watermark, uint32_t *number,
@@ -185,6 +193,7 @@ enum status session_list_touch(struct session_list *list, uint32_t key, int64_t 
         if (session_closes(list, session) <= watermark) {
             unlink_session(list, at);
             session->state = SESSION_CLOSED;
+            TRY(session_changed(list, at, err));
             continue;
         }
         if (session->first > local + gap) {
@@ -208,7 +217,7 @@ enum status session_list_touch(struct session_list *list, uint32_t key, int64_t 
         session->first = local < session->first ? local : session->first;
         session->last = local > session->last ? local : session->last;
         *number = chosen;
-        return STATUS_OK;
+        return session_changed(list, chosen, err);
     }
     const struct session alone = {.last = local};
     if (session_closes(list, &alone) <= watermark) {
@@ -261,13 +270,31 @@ void session_list_drop_key(struct session_list *list, uint32_t key)
     }
 }
 
-void session_list_release(struct session_list *list, uint32_t number)
+enum status session_list_release(struct session_list *list, uint32_t number, struct error *err)
 {
     uint32_t key = session_at(list, number)->key;
     session_give_back(list, number);
     assert(key_at(list, key)->sessions > 0);
     key_at(list, key)->sessions--;
     session_list_drop_key(list, key);
+    return session_changed(list, number, err);
+}
+
+enum status session_list_restore(struct session_list *list, const struct session *saved, uint32_t *number, struct error *err)
+{
+    uint32_t head = key_at(list, saved->key)->head, newer = SESSION_NONE;
+    TRY(session_take(list, number, err));
+    struct session *session = session_at(list, *number);
+    *session = *saved;
+    key_at(list, saved->key)->sessions++;
+    if (saved->state == SESSION_OPEN) {
+        for (uint32_t at = head == 0 ? SESSION_NONE : head - 1; at != SESSION_NONE && session_at(list, at)->first > saved->first;) {
+            newer = at;
+            at = session_at(list, at)->older;
+        }
+        link_session(list, *number, newer);
+    }
+    return timer_push(list, session_closes(list, session), *number, err);
 }
 
 size_t session_list_bytes(const struct session_list *list)

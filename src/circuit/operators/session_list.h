@@ -6,6 +6,7 @@
  *             watermark that closes them; its entries may be too early and are corrected when they come up.
  * Rules       A row joins the sessions that it touches (also exactly one gap away) and that are not closed at the watermark before it; it
  *             is late when there are none and its own session would be closed.
+ * Changes     When `followed` is set, `dirty` lists the sessions that were made, touched, merged, closed or released.
  * Invariants  A number is not used again before its heap entry has come up. A session that was merged into another forwards to it.
  * Threads     One task.
  */
@@ -13,6 +14,7 @@
 #define SPATE_CIRCUIT_OPERATORS_SESSION_LIST_H
 
 #include "circuit/operators/window_time.h"
+#include "state/dirty_slots.h"
 #include "state/key_table.h"
 
 #define SESSION_NONE UINT32_MAX
@@ -42,6 +44,8 @@ struct session_list {
     /* Merges what the owner keeps of `from` into `into`. */
     enum status (*merge)(void *owner, uint32_t into, uint32_t from, struct error *err);
     void *owner;
+    bool followed;
+    struct dirty_slots dirty;
 };
 enum status session_list_open(struct session_list *list, struct budget *budget, const struct window_time *time,
                               const struct type *const *key_types, uint32_t key_count, uint32_t extra_bytes, struct error *err);
@@ -58,7 +62,13 @@ uint32_t session_list_resolve(const struct session_list *list, uint32_t number);
 /* The next session that the watermark closes; SESSION_NONE: there is no more. It leaves the list of its key, not the store. */
 enum status session_list_next_closed(struct session_list *list, int64_t watermark, uint32_t *number, struct error *err);
 /* Ends a session that next_closed returned, and its key when that was the last. */
-void session_list_release(struct session_list *list, uint32_t number);
+enum status session_list_release(struct session_list *list, uint32_t number, struct error *err);
+/* Adds an open or closed session as it was: bounds, weight, state and key of `saved`. */
+enum status session_list_restore(struct session_list *list, const struct session *saved, uint32_t *number, struct error *err);
+static inline bool session_is_there(const struct session *session)
+{
+    return session->state == SESSION_OPEN || session->state == SESSION_CLOSED;
+}
 /* Removes a key without sessions (after a late row). */
 void session_list_drop_key(struct session_list *list, uint32_t key);
 int64_t session_closes(const struct session_list *list, const struct session *session);

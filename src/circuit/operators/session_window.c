@@ -8,49 +8,8 @@
  */
 #include <string.h>
 
-#include "circuit/operators/keyed_records.h"
 #include "circuit/operators/row_output.h"
-#include "circuit/operators/session_list.h"
-
-struct kept_row {
-    row_handle row;
-    int64_t weight, ordinal;
-};
-struct kept_rows { /* what a session keeps in rows mode */
-    struct kept_row *items;
-    uint32_t count, capacity;
-};
-struct session_window {
-    struct node node;
-    const struct session_window_spec *spec;
-    struct window_time time;
-    struct session_list sessions;
-    struct call_set *calls;          /* NULL: table function */
-    struct call_states states;       /* of the sessions; its slab holds the lists of kept rows */
-    struct keyed_layout layout;      /* rows mode with calls: all keys of one session */
-    struct row_store *rows;          /* rows mode; else NULL */
-    const struct type *const *types; /* of the input */
-    bool ordered;                    /* kept rows have ordinals */
-    int64_t fired;
-    uint64_t hashes[CHUNK_ROWS];
-    uint32_t slots[CHUNK_ROWS], numbers[CHUNK_ROWS];
-    uint16_t placed[CHUNK_ROWS];
-    /* output of the table function */
-    uint32_t out_count;
-    row_handle out_rows[CHUNK_ROWS];
-    int64_t out_weights[CHUNK_ROWS], out_ordinals[CHUNK_ROWS];
-    struct window_bounds out_bounds[CHUNK_ROWS];
-};
-
-static uint8_t *extra_of(const struct session_window *self, uint32_t number)
-{
-    return (uint8_t *)(session_at(&self->sessions, number) + 1);
-}
-
-static struct kept_rows *kept_of(const struct session_window *self, uint32_t number)
-{
-    return (struct kept_rows *)(void *)extra_of(self, number);
-}
+#include "circuit/operators/session_window_internal.h"
 
 static enum status kept_rows_need(struct session_window *self, struct kept_rows *kept, uint32_t more, struct error *err)
 {
@@ -65,44 +24,58 @@ static enum status kept_rows_need(struct session_window *self, struct kept_rows 
     return STATUS_OK;
 }
 
-static void kept_rows_clear(struct session_window *self, struct kept_rows *kept)
+static enum status kept_rows_clear(struct session_window *self, struct kept_rows *kept, struct error *err)
 {
+    enum status status = STATUS_OK;
     for (uint32_t i = 0; i < kept->count; i++) {
+        status = status == STATUS_OK ? touched_rows_mark(&self->changed, kept->items[i].row, err) : status;
         row_store_free(self->rows, kept->items[i].row);
     }
     slab_free(&self->states.heap, kept->items, kept->capacity * sizeof *kept->items);
     *kept = (struct kept_rows){0};
+    return status;
 }
 
 static enum status merge_sessions(void *owner, uint32_t into, uint32_t from, struct error *err)
 {
     struct session_window *self = owner;
     if (self->rows == NULL) {
-        TRY(call_set_merge(self->calls, &self->states, extra_of(self, into), extra_of(self, from), 1, err));
-        call_set_clear(self->calls, &self->states, extra_of(self, from));
+        TRY(call_set_merge(self->calls, &self->states, session_extra(self, into), session_extra(self, from), 1, err));
+        call_set_clear(self->calls, &self->states, session_extra(self, from));
         return STATUS_OK;
     }
-    struct kept_rows *to = kept_of(self, into), *other = kept_of(self, from);
+    struct kept_rows *to = session_kept(self, into), *other = session_kept(self, from);
     TRY(kept_rows_need(self, to, other->count, err));
+    for (uint32_t i = 0; i < other->count; i++) {
+        TRY(touched_rows_mark(&self->changed, other->items[i].row, err)); /* it changes its session */
+    }
     if (other->count > 0) {
         memcpy(to->items + to->count, other->items, other->count * sizeof *other->items);
     }
     to->count += other->count;
     other->count = 0;
-    kept_rows_clear(self, other);
-    return STATUS_OK;
+    return kept_rows_clear(self, other, err);
+}
+
+enum status session_append_row(struct session_window *self, uint32_t number, const struct kept_row *row, struct error *err)
+{
+    struct kept_rows *kept = session_kept(self, number);
+    TRY(kept_rows_need(self, kept, 1, err));
+    kept->items[kept->count++] = *row;
+    return touched_rows_mark(&self->changed, row->row, err);
 }
 
 /* Adds a row to its session's, or takes an equal one away. */
 static enum status keep_row(struct session_window *self, uint32_t number, struct kept_row row, struct error *err)
 {
-    struct kept_rows *kept = kept_of(self, number);
+    struct kept_rows *kept = session_kept(self, number);
     for (uint32_t i = 0; row.weight < 0 && i < kept->count; i++) {
         struct kept_row *item = &kept->items[i];
         if (row_store_hash(self->rows, item->row) == row_store_hash(self->rows, row.row) &&
             row_store_equal(self->rows, item->row, row.row)) {
             item->weight += row.weight;
             row_store_free(self->rows, row.row);
+            TRY(touched_rows_mark(&self->changed, item->row, err));
             if (item->weight == 0) {
                 row_store_free(self->rows, item->row);
                 kept->count--;
@@ -111,9 +84,7 @@ static enum status keep_row(struct session_window *self, uint32_t number, struct
             return STATUS_OK;
         }
     }
-    TRY(kept_rows_need(self, kept, 1, err));
-    kept->items[kept->count++] = row;
-    return STATUS_OK;
+    return session_append_row(self, number, &row, err);
 }
 
 static enum status keep_rows(struct session_window *self, const struct batch *placed, struct error *err)
@@ -267,7 +238,7 @@ static enum status flush_rows(struct session_window *self, struct error *err)
 
 static enum status emit_rows(struct session_window *self, uint32_t number, struct error *err)
 {
-    struct kept_rows *kept = kept_of(self, number);
+    struct kept_rows *kept = session_kept(self, number);
     for (uint32_t i = 0; i < kept->count; i++) {
         if (kept->items[i].weight <= 0) {
             continue;
@@ -308,7 +279,7 @@ static enum status add_kept(struct session_window *self, const struct kept_row *
 
 static enum status aggregate_rows(struct session_window *self, uint32_t number, struct error *err)
 {
-    const struct kept_rows *kept = kept_of(self, number);
+    const struct kept_rows *kept = session_kept(self, number);
     struct keyed_records groups = {0};
     struct window_output output = output_of(self, bounds_of(self, number));
     enum status status = keyed_records_open(&self->layout, &groups, err);
@@ -393,13 +364,13 @@ static enum status end_sessions(struct session_window *self, const uint32_t *num
     if (status == STATUS_OK) {
         status = flush_rows(self, err);
     }
-    for (uint32_t k = 0; k < count; k++) {
+    for (uint32_t k = 0; k < count && status == STATUS_OK; k++) {
         if (self->rows != NULL) {
-            kept_rows_clear(self, kept_of(self, numbers[k]));
+            status = kept_rows_clear(self, session_kept(self, numbers[k]), err);
         } else {
-            call_set_clear(self->calls, &self->states, extra_of(self, numbers[k]));
+            call_set_clear(self->calls, &self->states, session_extra(self, numbers[k]));
         }
-        session_list_release(&self->sessions, numbers[k]);
+        TRY(session_list_release(&self->sessions, numbers[k], err));
     }
     return status;
 }
@@ -447,6 +418,8 @@ static void session_window_close(struct node *node)
     struct session_window *self = (struct session_window *)node;
     session_list_close(&self->sessions);
     row_store_destroy(self->rows);
+    touched_rows_close(&self->changed);
+    state_map_close(&self->restored);
     if (self->calls != NULL) {
         call_states_close(self->calls, &self->states);
     } else {
@@ -460,6 +433,9 @@ static const struct node_type session_window_type = {
     .finish_tick = session_window_finish_tick,
     .close = session_window_close,
     .next_timer = session_window_next_timer,
+    .save = session_window_save,
+    .restore = session_window_restore,
+    .restored = session_window_restored,
 };
 
 /* Chooses between states and kept rows. */
@@ -529,5 +505,5 @@ enum status session_window_create(struct circuit *circuit, const struct session_
         return status;
     }
     *node = &self->node;
-    return STATUS_OK;
+    return session_window_declare(self, err);
 }

@@ -329,6 +329,44 @@ static void windows_go_on(void **state)
     check(tests, ARRAY_LENGTH(tests));
 }
 
+static struct node *make_session(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs)
+{
+    struct node *node;
+    struct error err;
+    static struct column rows_columns[RESTART_COLUMNS + 3];
+    static const struct schema rows_schema = {RESTART_COLUMNS + 3, rows_columns};
+    for (uint32_t i = 0; i < times.count; i++) {
+        time_columns[i].type = &type_timestamp3;
+    }
+    for (uint32_t i = 0; i < rows_schema.count; i++) {
+        rows_columns[i] = i < RESTART_COLUMNS ? restart_columns[i] : (struct column){"w", &type_timestamp3, TIME_NONE};
+    }
+    bool keeps_rows = (test->variant & WINDOW_ROWS) != 0;
+    const struct session_window_spec spec = {.base = window_spec(circuit, test, keeps_rows ? &rows_schema : &times), .rows = keeps_rows};
+    require(session_window_create(circuit, COPY(spec), inputs[0], &node, &err), &err);
+    return node;
+}
+
+static void sessions_go_on(void **state)
+{
+    (void)state;
+    const struct restart_feed grows = {.timed = true, .keys = by_key, .key_count = 1},
+                              changes = {.timed = true, .changes = true, .early = true, .keys = by_key, .key_count = 1},
+                              ahead = {.timed = true, .ahead = true, .keys = by_key, .key_count = 1};
+    const struct restart_case tests[] = {
+        {"SESSION", {grows}, 1, EVERY, make_session, WINDOW_SESSION},
+        {"SESSION of changes", {changes}, 1, EVERY, make_session, WINDOW_SESSION},
+        {"SESSION with rows ahead", {ahead}, 1, EVERY, make_session, WINDOW_SESSION},
+        {"SESSION by the clock", {{.keys = by_key, .key_count = 1}}, 1, EVERY, make_session, WINDOW_SESSION | WINDOW_CLOCK},
+        {"SESSION as a table function", {grows}, 1, EVERY, make_session, WINDOW_SESSION | WINDOW_ROWS},
+        {"SESSION as a table function, ahead", {ahead}, 1, EVERY, make_session, WINDOW_SESSION | WINDOW_ROWS},
+        {"SESSION of changes as a table function", {changes}, 1, EVERY, make_session, WINDOW_SESSION | WINDOW_ROWS},
+        {"SESSION with DISTINCT", {changes}, 1, EVERY, make_session, WINDOW_SESSION | WINDOW_DISTINCT},
+        {"SESSION with more keys", {grows}, 1, EVERY, make_session, WINDOW_SESSION | WINDOW_GROUPS},
+    };
+    check(tests, ARRAY_LENGTH(tests));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +377,7 @@ int main(void)
         cmocka_unit_test(sort_goes_on),
         cmocka_unit_test(temporal_join_goes_on),
         cmocka_unit_test(windows_go_on),
+        cmocka_unit_test(sessions_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
