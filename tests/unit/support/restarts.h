@@ -320,6 +320,13 @@ static inline void restart_play(struct restart_run *run, const struct restart_ti
     }
 }
 
+static inline void capture_forget(struct capture *capture)
+{
+    const struct node node = capture->node;
+    capture_close(&capture->node);
+    *capture = (struct capture){.node = node};
+}
+
 /* What the captures have, added up; they forget it. */
 static inline char *restart_take_text(struct restart_run *run)
 {
@@ -329,9 +336,8 @@ static inline char *restart_take_text(struct restart_run *run)
         struct capture *capture = run->workers[w].capture;
         for (uint32_t i = 0; i < capture->count; i++) {
             capture_add(&sum, capture->rows[i].text, capture->rows[i].weight);
-            free(capture->rows[i].text);
         }
-        capture->count = 0;
+        capture_forget(capture);
     }
     if (sum.count > 0) {
         qsort(sum.rows, sum.count, sizeof *sum.rows, compare_captured);
@@ -341,7 +347,7 @@ static inline char *restart_take_text(struct restart_run *run)
             text_append_format(&text, "%+lld %s\n", (long long)sum.rows[i].weight, sum.rows[i].text);
         }
     }
-    capture_close(&sum.node);
+    capture_forget(&sum);
     text_append_char(&text, '\0');
     return text.bytes;
 }
