@@ -12,52 +12,13 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "circuit/held_errors.h"
-#include "circuit/operators/over_changes.h"
-#include "circuit/operators/over_run.h"
-#include "circuit/operators/time_heap.h"
-
-struct over_partition {
-    struct sorted_rows waiting; /* any order: all rows */
-    struct over_items items;    /* what is being passed, what stays for later frames; any order: what is shown */
-    row_handle *shown;          /* any order: the output row of each item */
-    struct over_place place;
-    uint32_t slot;
-    bool touched, held;
-    uint64_t record[];
-};
-
-struct over_node {
-    struct node node;
-    const struct over_spec *spec;
-    bool streams;
-    struct key_table *table; /* NULL: no partition columns */
-    struct over_partition *single;
-    struct row_store *store, *results;
-    struct row_order order;
-    struct row_output *output;
-    struct call_states states;
-    struct held_errors *held;
-    struct time_heap due;
-    struct over_changes changes;
-    struct over_items all;
-    struct over_partition **touched;
-    uint32_t touched_count, touched_capacity;
-    row_handle *gone, *old_results;
-    uint32_t gone_count, gone_capacity, old_count, old_capacity;
-    uint64_t hashes[CHUNK_ROWS];
-    uint32_t slots[CHUNK_ROWS];
-    row_handle handles[CHUNK_ROWS];
-    uint16_t selected[CHUNK_ROWS];
-    struct over_run run;
-};
+#include "circuit/operators/over_node_internal.h"
 
 /* ---- partitions ---- */
 
-static enum status over_partition_at(struct over_node *self, uint32_t slot, struct over_partition **partition, struct error *err)
+enum status over_partition_at(struct over_node *self, uint32_t slot, struct over_partition **partition, struct error *err)
 {
-    struct over_partition **place =
-        self->table == NULL ? &self->single : &((struct over_partition **)key_table_values(self->table, 0))[slot];
+    struct over_partition **place = over_partition_place(self, slot);
     if (*place == NULL) {
         size_t bytes = sizeof(struct over_partition) + over_run_bytes(&self->run);
         if (!budget_charge(node_budget(&self->node), bytes)) {
@@ -81,6 +42,11 @@ static void over_partition_free(struct over_node *self, struct over_partition *p
     free(partition->shown);
     free(partition);
     budget_release(node_budget(&self->node), sizeof *partition + over_run_bytes(&self->run));
+}
+
+static inline enum status over_dirty(struct over_node *self, const struct over_partition *partition, struct error *err)
+{
+    return LIKELY(!self->changed.followed) ? STATUS_OK : dirty_slots_mark(&self->dirty, partition->slot, err);
 }
 
 static enum status over_touch(struct over_node *self, struct over_partition *partition, struct error *err)
@@ -124,17 +90,23 @@ static uint32_t over_choose(struct over_node *self, const struct batch *batch)
     return count;
 }
 
-static enum status over_put_sorted(struct over_node *self, struct over_partition *partition, const struct sorted_item *item,
-                                   struct error *err)
+enum status over_put_sorted(struct over_node *self, struct over_partition *partition, const struct sorted_item *item, struct error *err)
 {
     struct budget *budget = node_budget(&self->node);
+    struct sorted_place first = {0};
+    const struct sorted_item *earliest = sorted_rows_at(&partition->waiting, &first);
+    if (self->spec->event_time && (earliest == NULL || item->prefix < earliest->prefix)) {
+        TRY(time_heap_push(&self->due, budget, item->prefix, partition->slot, err));
+    }
     struct sorted_place place = sorted_rows_seek(&partition->waiting, &self->order, item);
     struct sorted_item *present = sorted_rows_at(&partition->waiting, &place);
     if (present == NULL || row_order_compare(&self->order, present, item) != 0) {
+        TRY(touched_rows_mark(&self->changed, item->row, err));
         return sorted_rows_insert(&partition->waiting, budget, place, item, err);
     }
     present->weight += item->weight;
     row_store_free(self->store, item->row);
+    TRY(touched_rows_mark(&self->changed, present->row, err));
     if (present->weight == 0) {
         TRY(over_drop_row(self, present->row, err));
         sorted_rows_remove(&partition->waiting, budget, place);
@@ -147,6 +119,7 @@ static enum status over_put(struct over_node *self, const struct batch *batch, u
 {
     struct over_partition *partition;
     TRY(over_partition_at(self, slot, &partition, err));
+    TRY(over_dirty(self, partition, err));
     struct sorted_item item = {.prefix = row_order_prefix(&self->order, batch, row),
                                .row = handle,
                                .ordinal = batch->ordered ? batch_ordinal(batch, row) : 0,
@@ -157,13 +130,6 @@ static enum status over_put(struct over_node *self, const struct batch *batch, u
     if (self->spec->processing_time) {
         item.prefix = node_evaluation(&self->node)->now_us;
         return over_items_add(&partition->items, &item, err);
-    }
-    if (self->spec->event_time) {
-        struct sorted_place first = {0};
-        const struct sorted_item *earliest = sorted_rows_at(&partition->waiting, &first);
-        if (earliest == NULL || item.prefix < earliest->prefix) {
-            TRY(time_heap_push(&self->due, node_budget(&self->node), item.prefix, slot, err));
-        }
     }
     return over_put_sorted(self, partition, &item, err);
 }
@@ -243,6 +209,7 @@ static enum status over_trim(struct over_node *self, struct over_partition *part
 static enum status over_stream(struct over_node *self, struct over_partition *partition, struct error *err)
 {
     struct over_target target = {(uint8_t *)partition->record, partition->slot, &self->states};
+    TRY(over_dirty(self, partition, err));
     TRY(over_run_pass(&self->run, &partition->items, &partition->place, &target, err));
     if (self->run.failed) {
         *err = self->run.first_failure;
@@ -395,6 +362,17 @@ static enum status over_settle(struct over_node *self, struct over_partition *pa
     return STATUS_OK;
 }
 
+enum status over_show_again(struct over_node *self, struct over_partition *partition, struct error *err)
+{
+    TRY(over_list_all(self, partition, err));
+    if (self->all.count == 0) {
+        return STATUS_OK;
+    }
+    TRY(over_compute(self, partition, 0, err));
+    TRY(over_replace_shown(self, partition, 0, err));
+    return over_hold(self, partition, err);
+}
+
 static enum status over_collect(struct node *node, const struct batch *batch, struct error *err)
 {
     struct over_node *self = (struct over_node *)node;
@@ -470,6 +448,9 @@ static void over_close(struct node *node)
     free(self->touched);
     free(self->gone);
     free(self->old_results);
+    dirty_slots_close(&self->dirty);
+    touched_rows_close(&self->changed);
+    state_map_close(&self->restored);
 }
 
 static const struct node_type over_type = {
@@ -477,6 +458,9 @@ static const struct node_type over_type = {
     .receive = over_receive,
     .finish_tick = over_finish_tick,
     .close = over_close,
+    .save = over_save,
+    .restore = over_restore,
+    .restored = over_restored,
 };
 
 /* ---- setup ---- */
@@ -526,5 +510,6 @@ enum status over_node_create(struct circuit *circuit, const struct over_spec *sp
         call_states_open(self->run.calls, circuit->budget, &self->states);
     }
     *node = &self->node;
+    TRY(over_declare(self, err));
     return self->streams ? STATUS_OK : over_open_results(self, err);
 }

@@ -67,8 +67,7 @@ static enum status save_flush(struct row_save *save, struct error *err)
     batch.count = save->count;
     enum status status = row_store_gather(save->store, save->ids, save->count, NULL, save->stored_count, batch.columns, err);
     for (uint32_t i = 0; i < save->number_count && status == STATUS_OK; i++) {
-        status =
-            state_number_column(node_budget(save->node), save->numbers[i], save->count, &batch.columns[save->stored_count + i], err);
+        status = state_number_column(node_budget(save->node), save->numbers[i], save->count, &batch.columns[save->stored_count + i], err);
     }
     if (status == STATUS_OK) {
         status = snapshot_write(save->writer, save->table, save->ids, &batch, err);

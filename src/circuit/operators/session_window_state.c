@@ -89,8 +89,7 @@ static enum status chunk_columns(struct session_chunk *chunk, struct batch *batc
     for (uint32_t i = 0; i < SESSION_NUMBERS; i++) {
         TRY(state_number_column(node_budget(&self->node), chunk->values[i], chunk->count, &batch->columns[keys + i], err));
     }
-    return self->rows != NULL ? STATUS_OK
-                              : states_column(self, chunk->numbers, chunk->count, &batch->columns[keys + SESSION_NUMBERS], err);
+    return self->rows != NULL ? STATUS_OK : states_column(self, chunk->numbers, chunk->count, &batch->columns[keys + SESSION_NUMBERS], err);
 }
 
 static enum status chunk_flush(struct session_chunk *chunk, struct error *err)

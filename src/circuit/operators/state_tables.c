@@ -114,10 +114,16 @@ static enum status chunk_add(struct slot_chunk *chunk, uint32_t slot, struct err
     return chunk->count == CHUNK_ROWS ? chunk_flush(chunk, err) : STATUS_OK;
 }
 
+static bool has_slot(const struct key_table *keys, uint32_t slot)
+{
+    return keys == NULL || key_table_has(keys, slot);
+}
+
 static enum status save_all(struct slot_chunk *chunk, const struct key_table *keys, struct error *err)
 {
-    for (uint32_t slot = 0; slot < key_table_slots(keys); slot++) {
-        if (key_table_has(keys, slot)) {
+    uint32_t count = keys == NULL ? 1 : key_table_slots(keys);
+    for (uint32_t slot = 0; slot < count; slot++) {
+        if (has_slot(keys, slot)) {
             TRY(chunk_add(chunk, slot, err));
         }
     }
@@ -128,7 +134,7 @@ static enum status save_changes(struct slot_chunk *chunk, const struct key_table
 {
     for (uint32_t i = 0; i < dirty->count; i++) {
         uint32_t slot = dirty->slots[i];
-        if (key_table_has(keys, slot)) {
+        if (has_slot(keys, slot)) {
             TRY(chunk_add(chunk, slot, err));
             continue;
         }
@@ -149,7 +155,8 @@ enum status state_save_slots(struct snapshot_writer *writer, uint32_t table, uin
     if (chunk == NULL) {
         return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for a checkpoint");
     }
-    *chunk = (struct slot_chunk){.writer = writer, .table = table, .column_count = column_count, .base = base, .columns = columns, .owner = owner};
+    *chunk = (struct slot_chunk){
+        .writer = writer, .table = table, .column_count = column_count, .base = base, .columns = columns, .owner = owner};
     enum status status = STATUS_OK;
     if (dirty == NULL && !snapshot_is_full(writer)) {
         status = snapshot_replace(writer, table, err);

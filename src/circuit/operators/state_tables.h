@@ -21,6 +21,12 @@ enum status state_schema_make(struct arena *arena, const struct schema *input, c
 enum status state_table_place(struct arena *arena, const struct input_spec *input, const uint32_t *columns, uint32_t count,
                               struct snapshot_table *table, struct error *err);
 
+/* Where an input's rows may be on any worker (SNAPSHOT_EVERY) all of them see its state: is this part the worker's own? */
+static inline bool state_is_own(const struct circuit *circuit, const struct input_spec *input, const struct snapshot_rows *rows)
+{
+    return input->placed != SNAPSHOT_EVERY || rows->chain % circuit->worker_count == circuit->worker;
+}
+
 /* New vectors. */
 enum status state_number_column(struct budget *budget, const int64_t *values, uint32_t count, struct vector *vector, struct error *err);
 /* BYTES NOT NULL: value k ends at ends[k] of `bytes`, where the next begins. */
@@ -29,7 +35,7 @@ enum status state_bytes_column(struct budget *budget, const struct text_builder 
 
 /* Fills the columns of an initialised batch with the rows of `count` slots. */
 typedef enum status state_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err);
-/* dirty NULL: changes are not followed, the table is always written whole. */
+/* dirty NULL: changes are not followed, the table is always written whole. keys NULL: there is one slot, 0. */
 enum status state_save_slots(struct snapshot_writer *writer, uint32_t table, uint32_t column_count, const struct key_table *keys,
                              uint64_t base, struct dirty_slots *dirty, state_columns *columns, void *owner, struct error *err);
 

@@ -76,9 +76,8 @@ static enum status restore_versions(struct temporal_join *self, const struct bat
     TRY(key_table_find_or_insert(self->table, batch, spec->right_keys, self->hashes, self->slots, err));
     TRY(row_store_add(self->right.store, batch, self->handles, err));
     for (uint32_t row = 0; row < batch->count; row++) {
-        const struct version version = {.time = snapshot_number(batch, row, stored),
-                                        .row = self->handles[row],
-                                        .ended = snapshot_number(batch, row, stored + 1) != 0};
+        const struct version version = {
+            .time = snapshot_number(batch, row, stored), .row = self->handles[row], .ended = snapshot_number(batch, row, stored + 1) != 0};
         TRY(version_list_restore(&temporal_versions(self)[self->slots[row]], &self->right, &version, err));
     }
     return STATUS_OK;

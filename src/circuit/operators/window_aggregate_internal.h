@@ -24,7 +24,7 @@ struct pane_cache {
     int64_t watermark_from, watermark_to; /* [from, to): same first_end */
     struct pane *pane;
 };
-struct window_restore { /* while state is restored */
+struct window_restore {     /* while state is restored */
     struct state_map panes; /* positions in `waiting` by number of the pane then */
     int64_t fired, last_end;
     bool entered; /* there were entered panes, those that begin to count by last_end */

@@ -114,9 +114,8 @@ static enum status save_panes(struct window_aggregate *self, const struct pane_l
 enum status window_aggregate_save(struct node *node, struct snapshot_writer *writer, struct error *err)
 {
     struct window_aggregate *self = (struct window_aggregate *)node;
-    const struct snapshot_cell clock[CLOCK_COLUMNS] = {[CLOCK_FIRED].number = self->fired,
-                                                       [CLOCK_LAST_END].number = self->last_end,
-                                                       [CLOCK_ENTERED].number = self->entered.count > 0};
+    const struct snapshot_cell clock[CLOCK_COLUMNS] = {
+        [CLOCK_FIRED].number = self->fired, [CLOCK_LAST_END].number = self->last_end, [CLOCK_ENTERED].number = self->entered.count > 0};
     int64_t first = INT64_MAX; /* end of a pane that is there */
     if (!snapshot_is_full(writer)) {
         TRY(snapshot_replace(writer, TABLE_CLOCK, err));
@@ -216,6 +215,9 @@ enum status window_aggregate_restore(struct node *node, uint32_t table, const st
     struct window_aggregate *self = (struct window_aggregate *)node;
     if (table == TABLE_CLOCK) {
         restore_clock(self, rows->batch);
+        return STATUS_OK;
+    }
+    if (!state_is_own(node->circuit, &self->spec->input, rows)) {
         return STATUS_OK;
     }
     if (table >= TABLE_DISTINCT) {

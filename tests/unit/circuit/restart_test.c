@@ -109,7 +109,8 @@ static void limit_goes_on(void **state)
 
 /* ---- Top-N, ORDER BY ---- */
 
-static const struct sort_key by_value[] = {{COLUMN_V, true, false}}, by_text_and_value[] = {{COLUMN_S, false, true}, {COLUMN_V, false, true}};
+static const struct sort_key by_value[] = {{COLUMN_V, true, false}},
+                             by_text_and_value[] = {{COLUMN_S, false, true}, {COLUMN_V, false, true}};
 
 enum { TOP_BY_TEXT = 4, TOP_RANKED = 8, TOP_DEEP = 16 };
 static struct node *make_top_n(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs)
@@ -250,7 +251,8 @@ static const struct call_text mergeable_calls[] = {
     {"COUNT", NO_ARG, false, -1}, {"SUM", COLUMN_V, false, -1},       {"MAX", COLUMN_V, false, COLUMN_P},
     {"MIN", COLUMN_S, false, -1}, {"AVG", COLUMN_D, false, COLUMN_P},
 };
-static const struct call_text sum_calls[] = {{"COUNT", NO_ARG, false, -1}, {"SUM", COLUMN_V, false, COLUMN_P}, {"AVG", COLUMN_D, false, -1}};
+static const struct call_text sum_calls[] = {
+    {"COUNT", NO_ARG, false, -1}, {"SUM", COLUMN_V, false, COLUMN_P}, {"AVG", COLUMN_D, false, -1}};
 static const struct call_text distinct_calls[] = {
     {"COUNT", NO_ARG, false, -1},        {"COUNT", COLUMN_S, true, -1}, {"SUM", COLUMN_V, true, COLUMN_P},
     {"COUNT", COLUMN_S, true, COLUMN_P}, {"MAX", COLUMN_V, false, -1},
@@ -367,17 +369,134 @@ static void sessions_go_on(void **state)
     check(tests, ARRAY_LENGTH(tests));
 }
 
+/* ---- OVER ---- */
+
+struct over_text {
+    const char *name; /* an aggregate or a window function */
+    bool distinct;
+    uint32_t arg;   /* NO_ARG: none */
+    int64_t number; /* second argument; 0: none */
+    const struct type *type;
+};
+static const struct over_text running_calls[] = {
+    {"COUNT", false, NO_ARG, 0, &type_bigint},
+    {"SUM", false, COLUMN_V, 0, &type_bigint},
+    {"MIN", false, COLUMN_S, 0, &type_string},
+    {"COUNT", true, COLUMN_S, 0, &type_bigint},
+    {"ROW_NUMBER", false, NO_ARG, 0, &type_bigint_not_null},
+    {"RANK", false, NO_ARG, 0, &type_bigint_not_null},
+    {"DENSE_RANK", false, NO_ARG, 0, &type_bigint_not_null},
+    {"LAG", false, COLUMN_S, 2, &type_string},
+};
+static const struct over_text looking_calls[] = {{"LEAD", false, COLUMN_V, 1, &type_bigint},
+                                                 {"NTILE", false, NO_ARG, 3, &type_bigint_not_null},
+                                                 {"SUM", false, COLUMN_D, 0, &type_double}};
+
+static const struct expression *over_column(struct circuit *circuit, uint32_t column)
+{
+    const struct expression expression = {.kind = EXPRESSION_COLUMN, .type = restart_columns[column].type, .index = column};
+    return COPY(expression);
+}
+
+static const struct expression *over_number(struct circuit *circuit, int64_t number)
+{
+    struct vector *constant = arena_alloc(circuit->arena, sizeof *constant);
+    *constant = (struct vector){.type = &type_bigint_not_null, .physical = PHYSICAL_INT64, .count = 1, .values = COPY(number)};
+    const struct expression expression = {.kind = EXPRESSION_CONSTANT, .type = &type_bigint_not_null, .constant = constant};
+    return COPY(expression);
+}
+
+static uint32_t over_calls(struct circuit *circuit, const struct over_text *texts, uint32_t count, struct over_call **calls,
+                           struct schema *output)
+{
+    struct column *columns = arena_alloc(circuit->arena, (RESTART_COLUMNS + count) * sizeof *columns);
+    memcpy(columns, restart_columns, sizeof restart_columns);
+    *calls = arena_alloc(circuit->arena, count * sizeof **calls);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct expression **args = arena_alloc(circuit->arena, 2 * sizeof *args);
+        uint32_t arg_count = 0;
+        if (texts[i].arg != NO_ARG) {
+            args[arg_count++] = over_column(circuit, texts[i].arg);
+        }
+        if (texts[i].number != 0) {
+            args[arg_count++] = over_number(circuit, texts[i].number);
+        }
+        (*calls)[i] = (struct over_call){.aggregate = aggregate_find(text_from(texts[i].name)),
+                                         .name = texts[i].name,
+                                         .args = args,
+                                         .arg_count = arg_count,
+                                         .distinct = texts[i].distinct,
+                                         .type = texts[i].type};
+        columns[RESTART_COLUMNS + i] = (struct column){texts[i].name, texts[i].type, TIME_NONE};
+    }
+    *output = (struct schema){RESTART_COLUMNS + count, columns};
+    return count;
+}
+
+enum { OVER_ROWS = 1, OVER_RANGE = 2, OVER_BY_TIME = 4, OVER_CLOCK = 8, OVER_LOOKS = 16, OVER_ALL = 32 };
+static struct node *make_over(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs)
+{
+    struct node *node;
+    struct error err;
+    struct over_call *calls;
+    struct schema output;
+    int variant = test->variant;
+    uint32_t count = (variant & OVER_LOOKS) != 0 ? over_calls(circuit, looking_calls, ARRAY_LENGTH(looking_calls), &calls, &output)
+                                                 : over_calls(circuit, running_calls, ARRAY_LENGTH(running_calls), &calls, &output);
+    bool unbounded = (variant & OVER_ALL) != 0, range = (variant & OVER_RANGE) != 0;
+    const struct over_spec spec = {
+        .input = restart_input(test, 0),
+        .over = {.partition = test->feeds[0].keys,
+                 .partition_count = test->feeds[0].key_count,
+                 .order = (variant & OVER_BY_TIME) != 0 ? by_time : by_text_and_value,
+                 .order_count = (variant & OVER_BY_TIME) != 0 ? 1 : 2,
+                 .unit = range ? FRAME_RANGE : FRAME_ROWS,
+                 .preceding = unbounded ? FRAME_UNBOUNDED
+                              : range   ? 5 * SECOND
+                                        : 3,
+                 .following = 0,
+                 .calls = calls,
+                 .call_count = count},
+        .event_time = (variant & (OVER_BY_TIME | OVER_CLOCK)) == OVER_BY_TIME,
+        .processing_time = (variant & OVER_CLOCK) != 0,
+        .output = COPY(output),
+    };
+    require(over_node_create(circuit, COPY(spec), inputs[0], &node, &err), &err);
+    return node;
+}
+
+static void over_goes_on(void **state)
+{
+    (void)state;
+    const struct restart_feed grows = {.timed = true, .keys = by_key, .key_count = 1}, whole = {.timed = true},
+                              ordered = {.timed = true, .ordered = true, .keys = by_key, .key_count = 1},
+                              changes = {.changes = true, .keys = by_key, .key_count = 1},
+                              early = {.changes = true, .early = true, .keys = by_key, .key_count = 1},
+                              clock = {.ordered = true, .keys = by_key, .key_count = 1};
+    const uint32_t few = 1U << COLUMN_K | 1U << COLUMN_S | 1U << COLUMN_V;
+    const struct restart_case tests[] = {
+        {"OVER time, ROWS", {grows}, 1, EVERY, make_over, OVER_BY_TIME | OVER_ROWS},
+        {"OVER time, RANGE", {grows}, 1, EVERY, make_over, OVER_BY_TIME | OVER_RANGE},
+        {"OVER time, all before", {ordered}, 1, EVERY, make_over, OVER_BY_TIME | OVER_RANGE | OVER_ALL},
+        {"OVER time, ordered", {ordered}, 1, EVERY, make_over, OVER_BY_TIME | OVER_ROWS},
+        {"OVER time, no partitions", {whole}, 1, EVERY, make_over, OVER_BY_TIME | OVER_ROWS},
+        {"OVER time, equal rows", {grows}, 1, few | 1U << COLUMN_T, make_over, OVER_BY_TIME | OVER_ROWS | OVER_ALL},
+        {"OVER the clock", {clock}, 1, EVERY, make_over, OVER_BY_TIME | OVER_CLOCK | OVER_ROWS},
+        {"OVER the clock, RANGE", {clock}, 1, EVERY, make_over, OVER_BY_TIME | OVER_CLOCK | OVER_RANGE},
+        {"OVER changes, ROWS", {changes}, 1, EVERY, make_over, OVER_ROWS},
+        {"OVER changes, all before", {early}, 1, few, make_over, OVER_RANGE | OVER_ALL},
+        {"OVER changes, looking ahead", {early}, 1, few, make_over, OVER_ROWS | OVER_ALL | OVER_LOOKS},
+        {"OVER changes, no partitions", {{.changes = true}}, 1, EVERY, make_over, OVER_ROWS},
+    };
+    check(tests, ARRAY_LENGTH(tests));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(deduplicate_goes_on),
-        cmocka_unit_test(set_operations_go_on),
-        cmocka_unit_test(limit_goes_on),
-        cmocka_unit_test(top_n_goes_on),
-        cmocka_unit_test(sort_goes_on),
-        cmocka_unit_test(temporal_join_goes_on),
-        cmocka_unit_test(windows_go_on),
-        cmocka_unit_test(sessions_go_on),
+        cmocka_unit_test(deduplicate_goes_on), cmocka_unit_test(set_operations_go_on), cmocka_unit_test(limit_goes_on),
+        cmocka_unit_test(top_n_goes_on),       cmocka_unit_test(sort_goes_on),         cmocka_unit_test(temporal_join_goes_on),
+        cmocka_unit_test(windows_go_on),       cmocka_unit_test(sessions_go_on),       cmocka_unit_test(over_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

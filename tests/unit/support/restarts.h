@@ -17,9 +17,15 @@ enum { COLUMN_K, COLUMN_S, COLUMN_T, COLUMN_V, COLUMN_D, COLUMN_A, COLUMN_START,
 static const struct type *const restart_element = &type_int;
 static const struct type restart_array = {TYPE_ARRAY, true, 0, 0, 1, &restart_element, NULL};
 static const struct column restart_columns[RESTART_COLUMNS] = {
-    {"k", &type_int, TIME_NONE},    {"s", &type_string, TIME_NONE},   {"t", &type_timestamp3, TIME_ROWTIME},
-    {"v", &type_bigint, TIME_NONE}, {"d", &type_double, TIME_NONE},   {"a", &restart_array, TIME_NONE},
-    {"start", &type_timestamp3, TIME_NONE}, {"end", &type_timestamp3, TIME_NONE}, {"p", &type_boolean, TIME_NONE},
+    {"k", &type_int, TIME_NONE},
+    {"s", &type_string, TIME_NONE},
+    {"t", &type_timestamp3, TIME_ROWTIME},
+    {"v", &type_bigint, TIME_NONE},
+    {"d", &type_double, TIME_NONE},
+    {"a", &restart_array, TIME_NONE},
+    {"start", &type_timestamp3, TIME_NONE},
+    {"end", &type_timestamp3, TIME_NONE},
+    {"p", &type_boolean, TIME_NONE},
 };
 static const struct schema restart_schema = {RESTART_COLUMNS, restart_columns};
 
@@ -159,7 +165,7 @@ static inline void restart_make_script(const struct restart_case *test, uint64_t
 
 enum { RESTART_NOTHING, RESTART_SAVE, RESTART_STOP };
 struct restart_plan {
-    uint8_t actions[RESTART_TICKS]; /* after the tick */
+    uint8_t actions[RESTART_TICKS];  /* after the tick */
     uint32_t workers[RESTART_TICKS]; /* from the stop on */
     uint32_t first_workers, chunk_rows;
     bool incremental; /* the circuits follow changes */
