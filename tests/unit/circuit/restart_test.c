@@ -369,6 +369,57 @@ static void sessions_go_on(void **state)
     check(tests, ARRAY_LENGTH(tests));
 }
 
+/* ---- GROUP BY ---- */
+
+static const struct call_text all_calls[] = {
+    {"COUNT", NO_ARG, false, -1},          {"SUM", COLUMN_V, false, COLUMN_P},  {"MIN", COLUMN_V, false, -1},
+    {"MAX", COLUMN_S, false, COLUMN_P},    {"MIN", COLUMN_A, false, -1},        {"COUNT", COLUMN_S, true, -1},
+    {"SUM", COLUMN_V, true, COLUMN_P},     {"COUNT", COLUMN_S, true, COLUMN_P}, {"LISTAGG", COLUMN_S, false, -1},
+    {"ARRAY_AGG", COLUMN_V, false, -1},    {"STDDEV_POP", COLUMN_D, false, -1}, {"FIRST_VALUE", COLUMN_S, false, -1},
+    {"LAST_VALUE", COLUMN_V, false, COLUMN_P}, {"APPROX_COUNT_DISTINCT", COLUMN_S, false, -1},
+};
+
+enum { GROUP_GLOBAL = 1, GROUP_SETS = 2, GROUP_FAILS = 4 };
+static struct node *make_group(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs)
+{
+    struct node *node;
+    struct error err;
+    struct aggregate_spec_call *calls;
+    uint32_t count = make_calls(circuit, all_calls, ARRAY_LENGTH(all_calls), &calls);
+    bool sets = (test->variant & GROUP_SETS) != 0;
+    const struct group_aggregate_spec spec = {
+        .input = restart_input(test, 0),
+        .keys = test->feeds[0].keys,
+        .key_count = test->feeds[0].key_count,
+        .calls = calls,
+        .call_count = count,
+        .emit_empty_row = sets || ((test->variant & GROUP_GLOBAL) != 0 && circuit->worker == 0),
+        .empty_row_by_hash = sets,
+    };
+    require(group_aggregate_create(circuit, COPY(spec), inputs[0], &node, &err), &err);
+    return node;
+}
+
+static void group_by_goes_on(void **state)
+{
+    (void)state;
+    const struct restart_feed grows = {.keys = by_key, .key_count = 1}, ordered = {.ordered = true, .keys = by_key, .key_count = 1},
+                              changes = {.changes = true, .keys = by_key, .key_count = 1},
+                              early = {.changes = true, .early = true, .keys = by_key_and_text, .key_count = 2},
+                              by_nested = {.changes = true, .keys = by_array, .key_count = 1};
+    const struct restart_case tests[] = {
+        {"GROUP BY", {grows}, 1, EVERY, make_group, 0},
+        {"GROUP BY, ordered", {ordered}, 1, EVERY, make_group, 0},
+        {"GROUP BY of changes", {changes}, 1, EVERY, make_group, 0},
+        {"GROUP BY of early changes", {early}, 1, EVERY, make_group, 0},
+        {"GROUP BY an array", {by_nested}, 1, EVERY, make_group, 0},
+        {"aggregates over all", {{.changes = true}}, 1, EVERY, make_group, GROUP_GLOBAL},
+        {"aggregates over all, growing", {{.ordered = true}}, 1, EVERY, make_group, GROUP_GLOBAL},
+        {"GROUPING SETS with the empty one", {early}, 1, EVERY, make_group, GROUP_SETS},
+    };
+    check(tests, ARRAY_LENGTH(tests));
+}
+
 /* ---- OVER ---- */
 
 struct over_text {
