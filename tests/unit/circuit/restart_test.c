@@ -372,11 +372,20 @@ static void sessions_go_on(void **state)
 /* ---- GROUP BY ---- */
 
 static const struct call_text all_calls[] = {
-    {"COUNT", NO_ARG, false, -1},          {"SUM", COLUMN_V, false, COLUMN_P},  {"MIN", COLUMN_V, false, -1},
-    {"MAX", COLUMN_S, false, COLUMN_P},    {"MIN", COLUMN_A, false, -1},        {"COUNT", COLUMN_S, true, -1},
-    {"SUM", COLUMN_V, true, COLUMN_P},     {"COUNT", COLUMN_S, true, COLUMN_P}, {"LISTAGG", COLUMN_S, false, -1},
-    {"ARRAY_AGG", COLUMN_V, false, -1},    {"STDDEV_POP", COLUMN_D, false, -1}, {"FIRST_VALUE", COLUMN_S, false, -1},
-    {"LAST_VALUE", COLUMN_V, false, COLUMN_P}, {"APPROX_COUNT_DISTINCT", COLUMN_S, false, -1},
+    {"COUNT", NO_ARG, false, -1},
+    {"SUM", COLUMN_V, false, COLUMN_P},
+    {"MIN", COLUMN_V, false, -1},
+    {"MAX", COLUMN_S, false, COLUMN_P},
+    {"MIN", COLUMN_A, false, -1},
+    {"COUNT", COLUMN_S, true, -1},
+    {"SUM", COLUMN_V, true, COLUMN_P},
+    {"COUNT", COLUMN_S, true, COLUMN_P},
+    {"LISTAGG", COLUMN_S, false, -1},
+    {"ARRAY_AGG", COLUMN_V, false, -1},
+    {"STDDEV_POP", COLUMN_D, false, -1},
+    {"FIRST_VALUE", COLUMN_S, false, -1},
+    {"LAST_VALUE", COLUMN_V, false, COLUMN_P},
+    {"APPROX_COUNT_DISTINCT", COLUMN_S, false, -1},
 };
 
 enum { GROUP_GLOBAL = 1, GROUP_SETS = 2, GROUP_FAILS = 4 };
@@ -405,17 +414,17 @@ static void group_by_goes_on(void **state)
     (void)state;
     const struct restart_feed grows = {.keys = by_key, .key_count = 1}, ordered = {.ordered = true, .keys = by_key, .key_count = 1},
                               changes = {.changes = true, .keys = by_key, .key_count = 1},
-                              early = {.changes = true, .early = true, .keys = by_key_and_text, .key_count = 2},
+                              by_both = {.changes = true, .keys = by_key_and_text, .key_count = 2},
                               by_nested = {.changes = true, .keys = by_array, .key_count = 1};
     const struct restart_case tests[] = {
         {"GROUP BY", {grows}, 1, EVERY, make_group, 0},
         {"GROUP BY, ordered", {ordered}, 1, EVERY, make_group, 0},
         {"GROUP BY of changes", {changes}, 1, EVERY, make_group, 0},
-        {"GROUP BY of early changes", {early}, 1, EVERY, make_group, 0},
+        {"GROUP BY two columns", {by_both}, 1, EVERY, make_group, 0},
         {"GROUP BY an array", {by_nested}, 1, EVERY, make_group, 0},
-        {"aggregates over all", {{.changes = true}}, 1, EVERY, make_group, GROUP_GLOBAL},
+        {"aggregates over all", {{.changes = true, .early = true}}, 1, EVERY, make_group, GROUP_GLOBAL},
         {"aggregates over all, growing", {{.ordered = true}}, 1, EVERY, make_group, GROUP_GLOBAL},
-        {"GROUPING SETS with the empty one", {early}, 1, EVERY, make_group, GROUP_SETS},
+        {"GROUPING SETS with the empty one", {by_both}, 1, EVERY, make_group, GROUP_SETS},
     };
     check(tests, ARRAY_LENGTH(tests));
 }
@@ -545,9 +554,10 @@ static void over_goes_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(deduplicate_goes_on), cmocka_unit_test(set_operations_go_on), cmocka_unit_test(limit_goes_on),
-        cmocka_unit_test(top_n_goes_on),       cmocka_unit_test(sort_goes_on),         cmocka_unit_test(temporal_join_goes_on),
-        cmocka_unit_test(windows_go_on),       cmocka_unit_test(sessions_go_on),       cmocka_unit_test(over_goes_on),
+        cmocka_unit_test(group_by_goes_on),      cmocka_unit_test(deduplicate_goes_on), cmocka_unit_test(set_operations_go_on),
+        cmocka_unit_test(limit_goes_on),         cmocka_unit_test(top_n_goes_on),       cmocka_unit_test(sort_goes_on),
+        cmocka_unit_test(temporal_join_goes_on), cmocka_unit_test(windows_go_on),       cmocka_unit_test(sessions_go_on),
+        cmocka_unit_test(over_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

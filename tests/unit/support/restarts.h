@@ -377,7 +377,7 @@ static inline void restart_save(struct restart_run *run)
     for (uint32_t w = 0; w < run->worker_count; w++) {
         struct snapshot_writer *writer;
         struct restart_file *file = &run->files[w][run->file_count];
-        require(snapshot_writer_create(&run->budget, full, &writer, &err), &err);
+        require(snapshot_writer_create(&run->budget, full, 1, &writer, &err), &err);
         require(circuit_save(run->workers[w].circuit, writer, &err), &err);
         require(snapshot_finish(writer, restart_put, file, &err), &err);
         snapshot_writer_destroy(writer);
