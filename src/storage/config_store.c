@@ -164,6 +164,42 @@ enum status config_history(struct storage *storage, const char *job, const char 
     return status;
 }
 
+/* A name below "config/" that has documents is a scope; "processor" has names below it that are. */
+static enum status scopes_below(struct storage *storage, const char *prefix, const char *before, struct arena *arena,
+                                struct store_names *scopes, struct error *err)
+{
+    struct store_names names;
+    TRY(store_list_names(storage_objects(storage, STORE_CONFIG), prefix, arena, &names, err));
+    for (uint32_t i = 0; i < names.count; i++) {
+        TRY_ALLOC(scopes->names, arena_grow(arena, scopes->names, &scopes->capacity, scopes->count + 1, sizeof *scopes->names), err);
+        TRY_ALLOC(scopes->names[scopes->count], arena_format(arena, "%s%s", before, names.names[i]), err);
+        scopes->count++;
+    }
+    return STATUS_OK;
+}
+
+enum status config_scopes(struct storage *storage, const char *job, struct arena *arena, const char *const **scopes, uint32_t *count,
+                          struct error *err)
+{
+    struct store_names list = {0}, all = {0};
+    char prefix[OBJECT_KEY_MAX + 1];
+    TRY(storage_check(storage, ACCESS_CONFIG, ACCESS_READ, job, err));
+    TRY(job == NULL ? store_key(prefix, err, "config", "", NULL) : store_key(prefix, err, "jobs", job, "config", "", NULL));
+    TRY(scopes_below(storage, prefix, "", arena, &list, err));
+    for (uint32_t i = 0; i < list.count; i++) {
+        if (strcmp(list.names[i], "processor") == 0) {
+            TRY(scope_key(job, "processor", "", prefix, err));
+            TRY(scopes_below(storage, prefix, "processor/", arena, &all, err));
+            continue;
+        }
+        TRY_ALLOC(all.names, arena_grow(arena, all.names, &all.capacity, all.count + 1, sizeof *all.names), err);
+        all.names[all.count++] = list.names[i];
+    }
+    *scopes = all.names;
+    *count = all.count;
+    return STATUS_OK;
+}
+
 /* ---- writing ---- */
 
 static enum status secrets_check(const json_t *value, const char *name, struct error *err)

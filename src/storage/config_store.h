@@ -30,6 +30,10 @@ typedef enum status (*config_visit)(void *context, const struct config_version *
 enum status config_history(struct storage *storage, const char *job, const char *scope, config_visit visit, void *context,
                            struct error *err);
 
+/* "job", "processor/w1", ...; in the arena. */
+enum status config_scopes(struct storage *storage, const char *job, struct arena *arena, const char *const **scopes, uint32_t *count,
+                          struct error *err);
+
 /* Is the value of an option of this name a secret? */
 bool secret_is_name(const char *name);
 /* The text with ${env:NAME} and ${file:PATH} replaced (a file's last line end is dropped); "$${" is a plain "${". */

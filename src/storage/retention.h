@@ -45,7 +45,7 @@ struct sweep_report {
 };
 enum status storage_sweep(struct storage *storage, const struct sweep_request *request, struct sweep_report *report, struct error *err);
 
-/* For whoever runs it in the background: sweeps when "storage.gc.interval" has passed since the last time (by the monotonic clock), else
+/* For whoever runs it in the background: rolls metrics up and sweeps when "storage.gc.interval" has passed since the last time (by the monotonic clock), else
  * returns at once. Start with zero bytes. */
 struct storage_sweeper {
     int64_t last_us;

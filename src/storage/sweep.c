@@ -3,9 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "storage/job_records.h"
+#include "storage/metric_store.h"
 #include "storage/sweep_internal.h"
 
-enum { PLAN_FORM = 1, PLAN_ITEMS_MAX = 100000 };
+enum { PLAN_FORM = 1, PLAN_ITEMS_MAX = 100000, ROLL_UP_DAYS_MAX = 14 };
+#define DAY_US   (INT64_C(86400) * 1000000)
 #define PLAN_KEY "v1/gc/plan.json"
 
 void sweep_tell(struct sweep *sweep, enum sweep_action action, enum store_kind kind, const char *key, uint64_t bytes)
@@ -165,6 +168,16 @@ enum status storage_sweep(struct storage *storage, const struct sweep_request *r
     return status;
 }
 
+/* Before anything expires: figures of all jobs into their coarser resolutions. */
+static enum status roll_up_job(void *context, const struct job_record *record, bool *stop, struct error *err)
+{
+    (void)stop;
+    struct storage *storage = context;
+    int64_t days = storage_limits_of(storage)->kinds[STORE_METRICS].retain.us / DAY_US + 1;
+    uint64_t made;
+    return metrics_roll_up(storage, record->id, days < ROLL_UP_DAYS_MAX ? (uint32_t)days : ROLL_UP_DAYS_MAX, &made, err);
+}
+
 enum status storage_sweep_due(struct storage_sweeper *sweeper, struct storage *storage, struct error *err)
 {
     static const struct sweep_request request;
@@ -175,5 +188,6 @@ enum status storage_sweep_due(struct storage_sweeper *sweeper, struct storage *s
     }
     sweeper->ran = true;
     sweeper->last_us = now_us; /* also after a failure: the next try is an interval away */
+    TRY(job_record_list(storage, NULL, roll_up_job, storage, err));
     return storage_sweep(storage, &request, &sweeper->report, err);
 }
