@@ -9,6 +9,7 @@
 #include "formats/json_text.h"
 #include "functions/aggregate.h"
 #include "functions/function.h"
+#include "storage/retention.h"
 
 enum { FIELDS_MAX = 6, NAMES_MAX = 2048 };
 
@@ -191,6 +192,13 @@ static enum status add_options(struct reference *self, struct error *err)
     self->prefix = true;
     for (uint32_t i = 0; i < session_option_count; i++) {
         add_option(self, &session_options[i], "");
+    }
+    size_t storage_count;
+    const struct option_def *storage_options = storage_option_list(&storage_count);
+    for (size_t i = 0; i < storage_count; i++) {
+        if (strcmp(storage_options[i].name, "storage.uri") != 0) { /* it is a session's, too */
+            add_option(self, &storage_options[i], "");
+        }
     }
     for (uint32_t i = 0; settings_advisory(i, &key, &summary); i++) {
         reference_add(self, &(struct entry){{"name", "type", "summary"}, {key, "advisory: changes nothing", summary}});

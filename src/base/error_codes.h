@@ -66,6 +66,8 @@
     X(MODULE_REFUSED, 7010, UNSUPPORTED, "58P01", "install program and modules from the same build")                                       \
     X(STORE_MISSING, 7011, CORRUPT, "58P01", "restore what is named, or go back to an older checkpoint or savepoint")                      \
     X(STORE_CONFLICT, 7012, FENCED, "40001", "another process has written it: read it again, then decide")                                 \
+    X(STORE_NO_SUCH_KEY, 7013, INVALID_OPTION, "42704", "use one that `spate storage ls` lists")                                           \
+    X(STORE_REFUSED, 7014, UNSUPPORTED, "0A000", "see `spate storage help` for what can be put and removed")                               \
     X(INTERNAL, 9001, INTERNAL, "XX000", "report it with the statement and the message")
 
 #define X(name, number, status, sqlstate, remedy) ERROR_##name = (number),

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/reference.h"
 #include "cli/run.h"
+#include "cli/storage.h"
 #include "cli/test_run.h"
 #include "cli/variables.h"
 
@@ -242,6 +243,7 @@ static const struct command commands[] = {
     {"check", "[FILE...]", "parse, bind and plan scripts, run nothing", command_check},
     {"explain", "[FILE...]", "show the plans of a script's statements", command_explain},
     {"test", "PATH...", "run SQL tests (*.slt) in a matrix of modes", command_test},
+    {"storage", "VERB", "look at and tend what jobs keep; spate storage help", storage_command},
     {"functions", "[NAME]", "the functions", command_reference},
     {"connectors", "[NAME]", "the connectors and their options", command_reference},
     {"formats", "[NAME]", "the formats and their options", command_reference},
