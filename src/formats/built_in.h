@@ -7,7 +7,7 @@
 
 #include "formats/format.h"
 
-extern const struct decoder_type json_decoder_type, csv_decoder_type, raw_decoder_type;
-extern const struct encoder_type json_encoder_type, csv_encoder_type, raw_encoder_type;
+extern const struct decoder_type csv_decoder_type, debezium_json_decoder_type, json_decoder_type, raw_decoder_type;
+extern const struct encoder_type csv_encoder_type, debezium_json_encoder_type, json_encoder_type, raw_encoder_type;
 
 #endif

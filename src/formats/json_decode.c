@@ -1,59 +1,25 @@
 /* The JSON decoder: one record a line (or one message). A record is an object, an array of objects (a row each), or null
  * (no row); what follows it in the line is ignored. Records are read where they lie; those near the end of the bytes, where
  * reading ahead would pass it, from a copy. */
+#include "formats/json_decoder.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "formats/built_in.h"
-#include "formats/json_reader.h"
 #include "formats/json_scan.h"
-
-struct json_decoder {
-    struct decoder base;
-    struct json_reader reader;
-    struct batch *bound; /* continued by the next call if its count is still bound_count */
-    uint32_t bound_count;
-    uint32_t resume;   /* elements of the array at the start of the input that were returned before */
-    uint32_t returned; /* the rows that they gave */
-    char *copy;
-    size_t copy_capacity;
-};
-
-enum record_end { RECORD_READ, RECORD_FULL, RECORD_BAD };
-
-static enum status json_decoder_open(const struct format_context *context, const void *settings, struct decoder **decoder,
-                                     struct error *err)
-{
-    const struct json_settings *given = settings;
-    if (given->fail_on_missing_field && given->ignore_parse_errors) {
-        return error_set(err, ERROR_INVALID_OPTION, "json.fail-on-missing-field and json.ignore-parse-errors exclude each other");
-    }
-    struct json_decoder *self;
-    TRY_ALLOC(self, arena_alloc(context->arena, sizeof *self), err);
-    self->base.type = &json_decoder_type;
-    self->reader.settings = *given;
-    TRY(json_reader_open(&self->reader, context, err));
-    *decoder = &self->base;
-    return STATUS_OK;
-}
-
-static void json_decoder_close(struct decoder *decoder)
-{
-    struct json_decoder *self = (struct json_decoder *)decoder;
-    json_reader_close(&self->reader);
-    free(self->copy);
-}
 
 /* [ object, ... ]: rows are appended until the batch is full. A broken array gives no row; before an element that does not convert
  * the rows stay: so the answer does not depend on where a batch ended. */
-static enum record_end read_rows(struct json_decoder *self, const char **position, struct batch *batch, uint32_t row_limit)
+static enum json_record_end read_rows(struct json_decoder *self, const char **position, const struct decode_target *target)
 {
+    struct batch *batch = target->batch;
     struct json_reader *reader = &self->reader;
     const char *p = json_skip_blanks(*position + 1), *why;
     uint32_t element = 0, before = batch->count;
     if (self->resume == 0 && json_skip_value(*position, &why) == NULL) {
         json_fail(reader, NULL, why, *position);
-        return RECORD_BAD;
+        return JSON_RECORD_BAD;
     }
     for (; *p != ']' || element > 0; element++) {
         if (element < self->resume || (*p == 'n' && memcmp(p, "null", 4) == 0)) {
@@ -61,19 +27,19 @@ static enum record_end read_rows(struct json_decoder *self, const char **positio
             p = json_skip_value(p, &why);
             if (p == NULL) {
                 json_fail(reader, NULL, why, start);
-                return RECORD_BAD;
+                return JSON_RECORD_BAD;
             }
-        } else if (batch->count == row_limit) {
+        } else if (batch->count == target->row_limit) {
             self->resume = element;
             self->returned += batch->count - before;
-            return RECORD_FULL;
+            return JSON_RECORD_FULL;
         } else if (*p != '{') {
             json_fail(reader, NULL, "an element of the array is no object", p);
-            return RECORD_BAD;
+            return JSON_RECORD_BAD;
         } else {
             p = json_read_object(reader, &reader->root, p, batch->count);
             if (p == NULL) {
-                return RECORD_BAD;
+                return JSON_RECORD_BAD;
             }
             batch->count++;
         }
@@ -85,38 +51,38 @@ static enum record_end read_rows(struct json_decoder *self, const char **positio
     }
     if (*p != ']') {
         json_fail(reader, NULL, "a comma or the closing bracket is missing", p);
-        return RECORD_BAD;
+        return JSON_RECORD_BAD;
     }
     *position = p + 1;
-    return RECORD_READ;
+    return JSON_RECORD_READ;
 }
 
-/* Reads the record at *position; after success *position is behind its value. */
-static enum record_end read_record(struct json_decoder *self, const char **position, struct batch *batch, uint32_t row_limit)
+static enum json_record_end read_record(struct json_decoder *self, const char **position, const struct decode_target *target)
 {
     struct json_reader *reader = &self->reader;
+    struct batch *batch = target->batch;
     const char *p = json_skip_blanks(*position), *why;
     if (*p == '{') {
         p = json_read_object(reader, &reader->root, p, batch->count);
         if (p == NULL) {
-            return RECORD_BAD;
+            return JSON_RECORD_BAD;
         }
         batch->count++;
         *position = p;
-        return RECORD_READ;
+        return JSON_RECORD_READ;
     }
     *position = p;
     if (*p == '\n') {
-        return RECORD_READ;
+        return JSON_RECORD_READ;
     }
     if (*p == '[') {
-        return read_rows(self, position, batch, row_limit);
+        return read_rows(self, position, target);
     }
     if (*p == 'n' && memcmp(p, "null", 4) == 0) {
-        return RECORD_READ;
+        return JSON_RECORD_READ;
     }
     json_fail(reader, NULL, json_skip_value(p, &why) == NULL ? why : "the record is no object", p);
-    return RECORD_BAD;
+    return JSON_RECORD_BAD;
 }
 
 /* Tells the connector. OK: go on. */
@@ -224,14 +190,14 @@ static enum status decode_records(struct json_decoder *self, struct decode_input
             in_place = false;
         }
         const char *after = place.readable;
-        enum record_end end = read_record(self, &after, batch, target->row_limit);
-        if (end == RECORD_FULL) {
+        enum json_record_end end = self->read(self, &after, target);
+        if (end == JSON_RECORD_FULL) {
             input->returned = self->returned;
             return STATUS_OK;
         }
-        end_line(&place, end == RECORD_BAD ? place.readable : after);
+        end_line(&place, end == JSON_RECORD_BAD ? place.readable : after);
         self->resume = self->returned = 0;
-        if (end == RECORD_BAD) {
+        if (end == JSON_RECORD_BAD) {
             TRY(report(self, target, input, place.start, place.length, line, err));
         }
         p = place.next;
@@ -244,7 +210,7 @@ static enum status decode_records(struct json_decoder *self, struct decode_input
     return STATUS_OK;
 }
 
-static enum status json_decode(struct decoder *decoder, struct decode_input *input, struct decode_target *target, struct error *err)
+enum status json_decode(struct decoder *decoder, struct decode_input *input, struct decode_target *target, struct error *err)
 {
     struct json_decoder *self = (struct json_decoder *)decoder;
     struct json_reader *reader = &self->reader;
@@ -262,6 +228,36 @@ static enum status json_decode(struct decoder *decoder, struct decode_input *inp
     json_reader_finish(reader, target->batch);
     self->bound_count = target->batch->count;
     return status;
+}
+
+enum status json_decoder_init(struct json_decoder *self, const struct format_context *context, const struct json_settings *settings,
+                              json_read_fn *read, struct error *err)
+{
+    self->reader.settings = *settings;
+    self->read = read;
+    return json_reader_open(&self->reader, context, err);
+}
+
+void json_decoder_close(struct decoder *decoder)
+{
+    struct json_decoder *self = (struct json_decoder *)decoder;
+    json_reader_close(&self->reader);
+    free(self->copy);
+}
+
+static enum status json_decoder_open(const struct format_context *context, const void *settings, struct decoder **decoder,
+                                     struct error *err)
+{
+    const struct json_settings *given = settings;
+    if (given->fail_on_missing_field && given->ignore_parse_errors) {
+        return error_set(err, ERROR_INVALID_OPTION, "json.fail-on-missing-field and json.ignore-parse-errors exclude each other");
+    }
+    struct json_decoder *self;
+    TRY_ALLOC(self, arena_alloc(context->arena, sizeof *self), err);
+    self->base.type = &json_decoder_type;
+    TRY(json_decoder_init(self, context, given, read_record, err));
+    *decoder = &self->base;
+    return STATUS_OK;
 }
 
 const struct decoder_type json_decoder_type = {

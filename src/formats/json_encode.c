@@ -1,18 +1,13 @@
 /* The JSON encoder: an object a row, as Flink's writer spells it. */
+#include "formats/json_encoder.h"
+
 #include <math.h>
 
 #include "data/cell_text.h"
 #include "formats/built_in.h"
-#include "formats/json_options.h"
 #include "formats/json_text.h"
 #include "formats/text_values.h"
 #include "formats/value_text.h"
-
-struct json_encoder {
-    struct encoder base;
-    struct json_settings settings;
-    const struct type *row;
-};
 
 static enum status check_type(const struct type *type, struct arena *arena, uint32_t depth, struct error *err)
 {
@@ -29,15 +24,21 @@ static enum status check_type(const struct type *type, struct arena *arena, uint
     return STATUS_OK;
 }
 
+enum status json_encoder_init(struct json_encoder *self, const struct format_context *context, const struct json_settings *settings,
+                              struct error *err)
+{
+    self->settings = *settings;
+    self->row = context->row;
+    return check_type(context->row, context->arena, 0, err);
+}
+
 static enum status json_encoder_open(const struct format_context *context, const void *settings, struct encoder **encoder,
                                      struct error *err)
 {
     struct json_encoder *self;
-    TRY(check_type(context->row, context->arena, 0, err));
     TRY_ALLOC(self, arena_alloc(context->arena, sizeof *self), err);
     self->base.type = &json_encoder_type;
-    self->settings = *(const struct json_settings *)settings;
-    self->row = context->row;
+    TRY(json_encoder_init(self, context, settings, err));
     *encoder = &self->base;
     return STATUS_OK;
 }
@@ -193,13 +194,18 @@ static enum status append_value(const struct json_encoder *self, const struct ve
     }
 }
 
+enum status json_append_row(const struct json_encoder *self, const struct batch *batch, uint32_t row, struct text_builder *out,
+                            struct error *err)
+{
+    TRY(append_fields(self, batch->columns, self->row, row, out, err));
+    return out->failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for a record") : STATUS_OK;
+}
+
 static enum status json_encode(struct encoder *encoder, const struct batch *batch, uint32_t row, enum row_kind kind,
                                struct text_builder *out, struct error *err)
 {
     (void)kind;
-    const struct json_encoder *self = (const struct json_encoder *)encoder;
-    TRY(append_fields(self, batch->columns, self->row, row, out, err));
-    return out->failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for a record") : STATUS_OK;
+    return json_append_row((const struct json_encoder *)encoder, batch, row, out, err);
 }
 
 const struct encoder_type json_encoder_type = {

@@ -2,8 +2,10 @@
 
 #include "formats/built_in.h"
 
-static const struct decoder_type *const decoders[] = {&csv_decoder_type, &json_decoder_type, &raw_decoder_type};
-static const struct encoder_type *const encoders[] = {&csv_encoder_type, &json_encoder_type, &raw_encoder_type};
+static const struct decoder_type *const decoders[] = {&csv_decoder_type, &debezium_json_decoder_type, &json_decoder_type,
+                                                      &raw_decoder_type};
+static const struct encoder_type *const encoders[] = {&csv_encoder_type, &debezium_json_encoder_type, &json_encoder_type,
+                                                      &raw_encoder_type};
 
 const struct decoder_type *decoder_type_find(const char *name)
 {

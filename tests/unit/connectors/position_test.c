@@ -164,6 +164,11 @@ static const struct input inputs[] = {
     {"json", "{\"id\":1}\n{\"id\":true}\n[{\"id\":2},{\"id\":3},{\"id\":\"x\"},{\"id\":4}]\n{broken\n{\"id\":5}\n\n\nbad"},
     {"csv", "1,one\n2,\"two\nlines, \"\"quoted\"\"\"\n\n3,\"\"\n4,\n,five\n6,\"s\ni\nx\"\n7,last"},
     {"csv", "1,one\nx,two\n3\n4,\"\n\n\n\"\n5,a,b\n\"6\",six\n"},
+    {"debezium-json",
+     "{\"op\":\"c\",\"after\":{\"id\":1,\"s\":\"a\"}}\n\n{\"op\":\"u\",\"before\":{\"id\":1,\"s\":\"a\"},\"after\":{\"id\":1,\"s\":\"b\"}}"
+     "\n"
+     "{\"op\":\"u\",\"before\":{\"id\":1},\"after\":{\"id\":true}}\n{\"op\":\"z\"}\nnull\n"
+     "{\"op\":\"u\",\"before\":{\"id\":1,\"s\":\"b\"},\"after\":{\"id\":2,\"s\":\"c\"}}\n{\"op\":\"d\",\"before\":{\"id\":2,\"s\":\"c\"}}"},
     {"raw", "1\n22\n\n4444\r\n5"},
 };
 

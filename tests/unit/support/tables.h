@@ -104,6 +104,9 @@ static inline void rows_append(const struct batch *batch, struct text_builder *o
             text_append_text(out, i == 0 ? "" : "|");
             cell_text_append(&batch->columns[i], row, time_zone_utc, CELL_TEXT_HEX, out);
         }
+        if (batch->weights != NULL) {
+            text_append_format(out, "|%+d", (int)batch->weights[row]);
+        }
         text_append_char(out, '\n');
     }
 }
