@@ -9,6 +9,7 @@
 #include "formats/json_text.h"
 #include "functions/aggregate.h"
 #include "functions/function.h"
+#include "storage/object.h"
 #include "storage/retention.h"
 
 enum { FIELDS_MAX = 6, NAMES_MAX = 2048 };
@@ -185,6 +186,20 @@ static enum status add_formats(struct reference *self, struct error *err)
     return STATUS_OK;
 }
 
+/* Those built in, and those whose modules are installed. */
+static enum status add_stores(struct reference *self, struct error *err)
+{
+    (void)err;
+    uint32_t count;
+    const struct object_driver *const *drivers = object_driver_list(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (reference_add(self, &(struct entry){{"name", "summary"}, {drivers[i]->scheme, drivers[i]->summary}})) {
+            add_owned_options(self, drivers[i]->options, drivers[i]->option_count, "");
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status add_options(struct reference *self, struct error *err)
 {
     (void)err;
@@ -231,7 +246,7 @@ static const struct {
     enum status (*add)(struct reference *self, struct error *err);
 } references[] = {
     {"functions", add_functions}, {"connectors", add_connectors}, {"formats", add_formats},
-    {"options", add_options},     {"errors", add_errors},
+    {"stores", add_stores},       {"options", add_options},       {"errors", add_errors},
 };
 
 static enum status reference_finish(struct reference *self, const char *what, struct error *err)
@@ -255,7 +270,7 @@ static enum status reference_make(struct reference *self, const char *what, stru
             return reference_finish(self, what, err);
         }
     }
-    return error_set(err, ERROR_MISUSE, "'%s' is not one of functions, connectors, formats, options, errors", what);
+    return error_set(err, ERROR_MISUSE, "'%s' is not one of functions, connectors, formats, stores, options, errors", what);
 }
 
 int spate_reference(spate_session *session, const char *what, const char *name, bool json, const char **text)

@@ -247,6 +247,7 @@ static const struct command commands[] = {
     {"functions", "[NAME]", "the functions", command_reference},
     {"connectors", "[NAME]", "the connectors and their options", command_reference},
     {"formats", "[NAME]", "the formats and their options", command_reference},
+    {"stores", "[NAME]", "the stores of checkpoints and their options", command_reference},
     {"options", "[PREFIX]", "the settings of a session", command_reference},
     {"errors", "[CODE]", "the error codes and what to do", command_reference},
     {"completion", "bash|zsh|fish", "a completion script for the shell", command_completion},
