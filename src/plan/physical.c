@@ -98,7 +98,8 @@ struct input_spec plan_input(const struct plan_node *node)
                                properties->ordered,
                                places[properties->distribution],
                                properties->distribution_columns.columns,
-                               properties->distribution_columns.count};
+                               properties->distribution_columns.count,
+                               properties->distribution == DISTRIBUTION_ALL};
 }
 
 enum status plan_schema_make(struct planner *planner, uint32_t count, struct column **columns, struct schema **schema, struct error *err)

@@ -430,7 +430,7 @@ void row_log_drop(struct row_log *log, uint32_t chunk)
     gone->latest = INT64_MIN;
     log->rows -= gone->count;
     log->waiting -= gone->count - gone->linked;
-    gone->count = gone->linked = 0;
+    gone->count = gone->linked = gone->saved = 0;
     if (chunk != log->current) {
         log->free_chunks[log->free_count++] = chunk;
     }

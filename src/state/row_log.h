@@ -13,8 +13,7 @@
  *             into it, and keep its strings alive, all of them, also after row_log_destroy.
  * Invariants  count <= capacity, linked <= count. A chunk that is not being filled and has no rows is in the list of free ones. waiting is
  *             the sum of count - linked. Values are kept as they came (-0.0 stays).
- * To save it  The state is chunks[]: for each, count, linked, latest, and by column the values, validity and strings; tags follow from the
- *             keys. `next` is the owner's.
+ * To save it  A row is saved with its number (row_log_gather), and added again; those behind `saved` of their chunk are new.
  * Ownership   The log owns its rows; batches are copied in.
  * Errors      NO_MEMORY when the budget is spent; a part of the batch may have been added then. TOO_MANY past UINT32_MAX rows.
  * Threads     One task. Strings that were fetched may be read in any.
@@ -32,6 +31,7 @@ enum { LOG_CHUNK_ROWS = 2048 };
 struct log_block; /* of long strings */
 struct log_chunk {
     uint32_t count, capacity, linked;
+    uint32_t saved; /* rows that are in a checkpoint: the owner's, 0 when the chunk is filled anew */
     int64_t latest; /* with a time column: the largest time */
     uint32_t *tags, *next;
     int64_t *weights; /* NULL: all 1 */

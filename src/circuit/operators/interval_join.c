@@ -6,7 +6,7 @@
  * of rows that are kept.
  * Processing time: the time of a row is the clock at its tick, and the clock is the watermark of both sides.
  */
-#include "circuit/operators/join_core.h"
+#include "circuit/operators/join_save.h"
 #include "circuit/operators/time_heap.h"
 
 struct interval_join {
@@ -52,6 +52,7 @@ static enum status interval_join_receive(struct node *node, uint32_t input, cons
 static enum status interval_join_expire(struct interval_join *self, uint32_t side, int64_t passed, struct error *err)
 {
     struct timed ended;
+    self->join.passed[side] = passed;
     while (time_heap_pop(&self->ends[side], passed, &ended)) {
         TRY(join_expire(&self->join, side, (uint32_t)ended.item, err));
     }
@@ -94,6 +95,18 @@ static int64_t interval_join_next_timer(const struct node *node)
     return next;
 }
 
+static enum status interval_join_save(struct node *node, struct snapshot_writer *writer, struct error *err)
+{
+    struct interval_join *self = (struct interval_join *)node;
+    return join_save(&self->join, self->ends, writer, err);
+}
+
+static enum status interval_join_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    struct interval_join *self = (struct interval_join *)node;
+    return join_restore(&self->join, self->ends, table, rows, err);
+}
+
 static void interval_join_close(struct node *node)
 {
     struct interval_join *self = (struct interval_join *)node;
@@ -107,6 +120,9 @@ static const struct node_type interval_join_type = {
     .receive = interval_join_receive,
     .finish_tick = interval_join_finish_tick,
     .close = interval_join_close,
+    .save = interval_join_save,
+    .restore = interval_join_restore,
+    .restored = join_restored,
     .next_timer = interval_join_next_timer,
 };
 
@@ -120,6 +136,7 @@ enum status interval_join_create(struct circuit *circuit, const struct interval_
     self->join.defers = true;
     TRY(circuit_add(circuit, &self->join.node, &interval_join_type, "IntervalJoin", inputs, 2, err));
     TRY(join_open(&self->join, circuit, &spec->join, true, err));
+    TRY(join_declare(&self->join, err));
     *node = &self->join.node;
     return STATUS_OK;
 }

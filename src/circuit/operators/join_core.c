@@ -429,10 +429,15 @@ static int64_t join_shown(const struct join *self, const struct join_extra *extr
     return extra->matches == 0 ? extra->weight : 0;
 }
 
+uint32_t join_null_mode(const struct join *self)
+{
+    return self->right_total == 0 ? RIGHT_EMPTY : self->right_nulls != 0 ? RIGHT_HAS_NULL : RIGHT_KNOWN;
+}
+
 /* When the right becomes empty, gets or loses its NULLs, every row on the left is looked at. */
 static enum status join_settle_null_mode(struct join *self, struct error *err)
 {
-    uint32_t mode = self->right_total == 0 ? RIGHT_EMPTY : self->right_nulls != 0 ? RIGHT_HAS_NULL : RIGHT_KNOWN;
+    uint32_t mode = join_null_mode(self);
     struct join_side *left = &self->state.sides[0];
     if (mode == self->null_mode) {
         return STATUS_OK;
@@ -446,12 +451,30 @@ static enum status join_settle_null_mode(struct join *self, struct error *err)
     return STATUS_OK;
 }
 
-static void join_count_multiple(struct join *self, struct join_extra *extra)
+void join_count_multiple(struct join *self, struct join_extra *extra)
 {
     bool multiple = extra->weight > 0 && extra->matches > 1;
     bool counted = (extra->flags & ENTRY_MULTIPLE) != 0;
     self->violations += (int64_t)multiple - (int64_t)counted;
     extra->flags = multiple ? extra->flags | ENTRY_MULTIPLE : extra->flags & ~(uint32_t)ENTRY_MULTIPLE;
+}
+
+enum status join_settle_touched(struct join *self, uint32_t which, struct error *err)
+{
+    struct join_side *side = &self->state.sides[which];
+    for (uint32_t i = 0; i < side->touched.count; i++) {
+        uint32_t entry = side->touched.items[i];
+        struct join_extra *extra = join_extra_at(side, entry);
+        extra->flags &= ~(uint32_t)ENTRY_TOUCHED;
+        if (side->follows) {
+            TRY(dirty_slots_mark(&side->dirty, entry, err));
+        }
+        if ((extra->weight == 0 && !self->expires) || (extra->flags & ENTRY_EXPIRED) != 0) {
+            join_side_remove(&self->state, which, entry);
+        }
+    }
+    side->touched.count = 0;
+    return STATUS_OK;
 }
 
 static enum status join_settle_side(struct join *self, uint32_t which, struct error *err)
@@ -470,16 +493,7 @@ static enum status join_settle_side(struct join *self, uint32_t which, struct er
         }
     }
     TRY(join_lone_flush(self, which, err));
-    for (uint32_t i = 0; i < side->touched.count; i++) {
-        uint32_t entry = side->touched.items[i];
-        struct join_extra *extra = join_extra_at(side, entry);
-        extra->flags &= ~(uint32_t)ENTRY_TOUCHED;
-        if ((extra->weight == 0 && !self->expires) || (extra->flags & ENTRY_EXPIRED) != 0) {
-            join_side_remove(&self->state, which, entry);
-        }
-    }
-    side->touched.count = 0;
-    return STATUS_OK;
+    return join_settle_touched(self, which, err);
 }
 
 enum status join_settle(struct join *self, const struct tick *tick, struct error *err)

@@ -51,6 +51,11 @@ struct join {
     const char **names;
     struct held_errors *held;
     struct row_failures failures;
+    /* checkpoints (join_save.h) */
+    uint32_t *loose[2], loose_count[2]; /* keys that are not among the kept columns */
+    uint32_t *saved_keys[2];            /* by key: the column of the state table */
+    uint32_t totals_table, held_table;  /* 0: none */
+    int64_t passed[2];                  /* expires: rows up to this end are gone */
     /* null_aware */
     int64_t right_total, right_nulls;
     uint32_t null_mode;
@@ -87,6 +92,12 @@ struct join_absorbed join_absorbed(const struct join *self);
 enum status join_lookup(struct join *self, const struct batch *batch, struct error *err);
 /* No match will come for this entry any more. */
 enum status join_expire(struct join *self, uint32_t side, uint32_t entry, struct error *err);
+/* `single`: keeps count of left rows with more than one match. */
+void join_count_multiple(struct join *self, struct join_extra *extra);
+/* null_aware: what the totals say about the right. */
+uint32_t join_null_mode(const struct join *self);
+/* The end of a tick for the touched entries: they are listed for the next checkpoint; those that are gone are freed. */
+enum status join_settle_touched(struct join *self, uint32_t side, struct error *err);
 /* Emits what changed in the rows that stand by themselves, frees what is gone, checks what is held back. */
 enum status join_settle(struct join *self, const struct tick *tick, struct error *err);
 

@@ -13,7 +13,7 @@ enum { QUIET_ROWS = 65536 };
 
 /* ---- into lists ---- */
 
-static void link_rows(struct join *self, uint32_t which, const uint32_t *numbers, const uint32_t *slots, uint32_t count)
+void join_log_link_rows(struct join *self, uint32_t which, const uint32_t *numbers, const uint32_t *slots, uint32_t count)
 {
     struct row_log *log = self->state.sides[which].log;
     for (uint32_t k = 0; k < count; k++) {
@@ -60,7 +60,7 @@ static enum status link_chunk(struct join *self, uint32_t which, uint32_t chunk,
     for (uint32_t k = 0; k < count; k++) {
         numbers[k] = row_log_number(chunk, first + k);
     }
-    link_rows(self, which, numbers, slots, count);
+    join_log_link_rows(self, which, numbers, slots, count);
     row_log_set_linked(log, chunk);
     return STATUS_OK;
 }
@@ -146,7 +146,7 @@ enum status join_log_store(struct join *self, uint32_t which, const struct batch
     if (!slots_known) {
         TRY(key_table_find_or_insert(self->state.keys, stored, side->keys, self->hashes, self->slots, err));
     }
-    link_rows(self, which, self->entries, self->slots, count);
+    join_log_link_rows(self, which, self->entries, self->slots, count);
     return STATUS_OK;
 }
 

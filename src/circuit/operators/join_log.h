@@ -22,6 +22,8 @@ enum status join_log_link(struct join *self, uint32_t side, struct error *err);
 void join_log_choose(struct join *self, uint32_t side, const struct batch *view, struct batch *stored);
 /* Stores them. slots: of their keys, if they are known (join_core.h, self->slots, by the k-th row). */
 enum status join_log_store(struct join *self, uint32_t side, const struct batch *stored, bool slots_known, struct error *err);
+/* Ties rows that were just appended into the lists of their keys. */
+void join_log_link_rows(struct join *self, uint32_t side, const uint32_t *numbers, const uint32_t *slots, uint32_t count);
 /* Pairs of the rows of `view` (of the other side) with those that wait. */
 enum status join_log_scan(struct join *self, uint32_t side, const struct batch *view, struct error *err);
 /* At the end of a tick: gives up what the other side's watermark has passed. */

@@ -4,7 +4,7 @@
  *              linear in each side, the changes of a tick add up to the exact one whatever the order of the chunks.
  * finish_tick  rows of outer, semi and anti sides whose matches came or went are emitted or withdrawn.
  */
-#include "circuit/operators/join_core.h"
+#include "circuit/operators/join_save.h"
 
 static enum status join_node_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
 {
@@ -18,6 +18,16 @@ static enum status join_node_finish_tick(struct node *node, const struct tick *t
     return STATUS_OK;
 }
 
+static enum status join_node_save(struct node *node, struct snapshot_writer *writer, struct error *err)
+{
+    return join_save((struct join *)node, NULL, writer, err);
+}
+
+static enum status join_node_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    return join_restore((struct join *)node, NULL, table, rows, err);
+}
+
 static void join_node_close(struct node *node)
 {
     join_close((struct join *)node);
@@ -28,6 +38,9 @@ static const struct node_type join_node_type = {
     .receive = join_node_receive,
     .finish_tick = join_node_finish_tick,
     .close = join_node_close,
+    .save = join_node_save,
+    .restore = join_node_restore,
+    .restored = join_restored,
 };
 
 enum status join_node_create(struct circuit *circuit, const struct join_spec *spec, struct node *left, struct node *right,
@@ -38,6 +51,7 @@ enum status join_node_create(struct circuit *circuit, const struct join_spec *sp
     TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
     TRY(circuit_add(circuit, &self->node, &join_node_type, "Join", inputs, 2, err));
     TRY(join_open(self, circuit, spec, false, err));
+    TRY(join_declare(self, err));
     *node = &self->node;
     return STATUS_OK;
 }

@@ -182,6 +182,7 @@ enum status join_side_open(struct join_side *side, struct budget *budget, struct
     side->entries = (struct paged){.budget = budget, .element_bytes = sizeof(struct join_entry)};
     side->extras = (struct paged){.budget = budget, .element_bytes = sizeof(struct join_extra)};
     side->index.budget = budget;
+    side->dirty.budget = budget;
     if (join_side_is_log(side, expires)) {
         return join_side_open_log(side, budget, types, key_positions, key_count, err);
     }
@@ -213,6 +214,7 @@ static void join_side_close(struct join_side *side)
     }
     free(side->index.cells);
     free(side->touched.items);
+    dirty_slots_close(&side->dirty);
 }
 
 void join_state_close(struct join_state *state)
@@ -298,6 +300,8 @@ enum status join_side_add(struct join_state *state, uint32_t which, const struct
         }
         if (side->indexed || side->tracked) {
             TRY(join_side_touch(side, entries[k], err));
+        } else if (side->follows) {
+            TRY(dirty_slots_mark(&side->dirty, entries[k], err));
         }
     }
     return STATUS_OK;

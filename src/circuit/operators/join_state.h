@@ -16,6 +16,7 @@
 #define SPATE_CIRCUIT_OPERATORS_JOIN_STATE_H
 
 #include "circuit/operators/specs.h"
+#include "state/dirty_slots.h"
 #include "state/key_table.h"
 #include "state/row_log.h"
 #include "state/row_store.h"
@@ -77,6 +78,8 @@ struct join_side {
     uint32_t entry_count, free_entry;
     struct entry_index index;
     struct uint32_list touched;
+    bool follows;             /* checkpoints hold changes: */
+    struct dirty_slots dirty; /* entries that came, changed or went */
 };
 
 struct join_state {

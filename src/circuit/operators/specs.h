@@ -21,6 +21,7 @@ struct input_spec {
     enum snapshot_place placed; /* which worker has a row: also where a row of state goes when it is restored */
     const uint32_t *placed_by;  /* SNAPSHOT_HASH: columns */
     uint32_t placed_by_count;
+    bool everywhere; /* SNAPSHOT_EVERY: each worker has all rows, not just its own */
 };
 
 /* source_node.c: reads partitions of a source ahead in threads; emits in the order of partitions and rows. On worker w it reads

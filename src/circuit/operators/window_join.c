@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "circuit/operators/join_core.h"
+#include "circuit/operators/join_save.h"
 #include "circuit/operators/time_heap.h"
 
 enum { MILLISECOND_US = 1000 };
@@ -70,6 +70,7 @@ static enum status window_join_finish_tick(struct node *node, const struct tick 
     int64_t passed = tick->end ? WATERMARK_END : node_min_input_watermark(node);
     for (uint32_t side = 0; side < 2; side++) {
         struct timed ended;
+        self->join.passed[side] = passed;
         while (time_heap_pop(&self->ends[side], passed, &ended)) {
             TRY(join_expire(&self->join, side, (uint32_t)ended.item, err));
         }
@@ -77,6 +78,18 @@ static enum status window_join_finish_tick(struct node *node, const struct tick 
     TRY(join_settle(&self->join, tick, err));
     node_pass_watermark(node);
     return STATUS_OK;
+}
+
+static enum status window_join_save(struct node *node, struct snapshot_writer *writer, struct error *err)
+{
+    struct window_join *self = (struct window_join *)node;
+    return join_save(&self->join, self->ends, writer, err);
+}
+
+static enum status window_join_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    struct window_join *self = (struct window_join *)node;
+    return join_restore(&self->join, self->ends, table, rows, err);
 }
 
 static void window_join_close(struct node *node)
@@ -92,6 +105,9 @@ static const struct node_type window_join_type = {
     .receive = window_join_receive,
     .finish_tick = window_join_finish_tick,
     .close = window_join_close,
+    .save = window_join_save,
+    .restore = window_join_restore,
+    .restored = join_restored,
 };
 
 static enum status window_join_keys(struct arena *arena, const uint32_t *keys, uint32_t count, uint32_t start, uint32_t end,
@@ -150,6 +166,7 @@ enum status window_join_create(struct circuit *circuit, const struct window_join
     self->zones[0] = window_join_zone(&self->join.node, spec->join.left.schema);
     self->zones[1] = window_join_zone(&self->join.node, spec->join.right.schema);
     TRY(join_open(&self->join, circuit, &self->spec, true, err));
+    TRY(join_declare(&self->join, err));
     *node = &self->join.node;
     return STATUS_OK;
 }

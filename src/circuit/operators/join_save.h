@@ -1,0 +1,26 @@
+/* circuit/operators/join_save.h: the state tables of a join.
+ *
+ * For         join_node.c, interval_join.c, window_join.c, lookup_join.c.
+ * Shape       Tables "left" and "right": the kept columns of the side's rows, those keys that are not among them, the weight; of a tracked
+ *             side `matches` and `shown` (what a row has met may be gone by now, so they are not found again); where rows expire the time
+ *             at which that happens. The id of a row is its entry. "totals": what NOT IN knows of the right. "held": held back errors.
+ *             Of a side that every worker has as a whole worker 0 saves the rows, and every worker restores them.
+ * Changes     A log saves the rows that came since; a row store the entries in `dirty`. Rows that the watermark ends are not listed: they die
+ *             by the table's bound.
+ * Threads     One task.
+ */
+#ifndef SPATE_CIRCUIT_OPERATORS_JOIN_SAVE_H
+#define SPATE_CIRCUIT_OPERATORS_JOIN_SAVE_H
+
+#include "circuit/operators/join_core.h"
+#include "circuit/operators/time_heap.h"
+#include "state/snapshot.h"
+
+/* After join_open: the tables of the node. */
+enum status join_declare(struct join *self, struct error *err);
+/* ends: by side, the entries of rows that expire, by time; NULL: rows do not expire. */
+enum status join_save(struct join *self, const struct time_heap *ends, struct snapshot_writer *writer, struct error *err);
+enum status join_restore(struct join *self, struct time_heap *ends, uint32_t table, const struct snapshot_rows *rows, struct error *err);
+enum status join_restored(struct node *node, struct error *err); /* a struct join begins there */
+
+#endif
