@@ -4,14 +4,66 @@
 
 #include "job/job_internal.h"
 
+/* ---- out ---- */
+
+struct save {
+    struct circuit *circuit;
+    struct snapshot_writer *writer;
+    pthread_t thread;
+    bool started;
+    enum status status;
+    struct error error;
+};
+
+static void *save_worker(void *context)
+{
+    struct save *save = context;
+    save->status = circuit_save(save->circuit, save->writer, &save->error);
+    return NULL;
+}
+
+static void *save_thread(void *context)
+{
+    save_worker(context);
+    buffer_trim();
+    return NULL;
+}
+
+/* Each worker's circuit in a thread of its own, so that the stall is that of the largest. */
+static enum status save_all(struct save *saves, uint32_t count, struct error *err)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        saves[i].started = i > 0 && pthread_create(&saves[i].thread, NULL, save_thread, &saves[i]) == 0;
+    }
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        if (saves[i].started) {
+            pthread_join(saves[i].thread, NULL);
+        } else {
+            save_worker(&saves[i]);
+        }
+        if (status == STATUS_OK && saves[i].status != STATUS_OK) {
+            status = saves[i].status;
+            *err = saves[i].error;
+        }
+    }
+    return status;
+}
+
 enum status job_save(struct job *job, bool full, uint64_t checkpoint, struct snapshot_writer **writers, struct error *err)
 {
-    for (uint32_t i = 0; i < job->worker_count; i++) {
-        struct circuit *circuit = job->workers[i].circuit;
-        TRY(snapshot_writer_create(circuit->budget, full, checkpoint, &writers[i], err));
-        TRY(circuit_save(circuit, writers[i], err));
+    struct save *saves = calloc(job->worker_count, sizeof *saves);
+    if (saves == NULL) {
+        return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for a checkpoint");
     }
-    return STATUS_OK;
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < job->worker_count && status == STATUS_OK; i++) {
+        status = snapshot_writer_create(job->workers[i].circuit->budget, full, checkpoint, &writers[i], err);
+        saves[i] = (struct save){.circuit = job->workers[i].circuit, .writer = writers[i]};
+    }
+    status = status == STATUS_OK ? save_all(saves, job->worker_count, err) : status;
+    free(saves);
+    return status;
 }
 
 enum status job_committed(struct job *job, uint64_t checkpoint, struct error *err)
