@@ -120,6 +120,9 @@ struct spate_progress {
     int64_t watermark_us;   /* INT64_MIN: none yet; INT64_MAX: ended */
     const char *held_by;    /* the table that holds the watermark back; "" */
     uint64_t dead_lettered; /* of `failed`: went to a dead-letter table */
+    /* Of jobs with checkpoints. A stall is how long ticks waited while the state was taken. */
+    uint64_t checkpoints, checkpoint_bytes /* of the last */, checkpoints_failed;
+    int64_t checkpoint_stall_us, checkpoint_longest_stall_us;
 };
 SPATE_API void spate_result_progress(const spate_result *result, struct spate_progress *progress);
 

@@ -274,6 +274,10 @@ void spate_result_progress(const spate_result *result, struct spate_progress *pr
     if (result->plan != NULL) {
         plan_progress_read(result->plan, &read);
     }
+    struct checkpoint_figures checkpoints = {0};
+    if (result->checkpointer != NULL) {
+        checkpointer_figures(result->checkpointer, &checkpoints);
+    }
     struct spate_progress full = {
         .size = progress->size,
         .rows_read = read.rows_read,
@@ -287,6 +291,11 @@ void spate_result_progress(const spate_result *result, struct spate_progress *pr
         .watermark_us = read.watermark_us,
         .held_by = read.held_by == NULL ? "" : read.held_by,
         .dead_lettered = read.dead_lettered,
+        .checkpoints = checkpoints.completed,
+        .checkpoint_bytes = checkpoints.last_bytes,
+        .checkpoints_failed = checkpoints.failed,
+        .checkpoint_stall_us = checkpoints.last_stall_us,
+        .checkpoint_longest_stall_us = checkpoints.longest_stall_us,
     };
     memcpy(progress, &full, progress->size < sizeof full ? progress->size : sizeof full);
 }
