@@ -36,13 +36,36 @@ static enum status statement_prepare(struct statement *self, struct error *err)
     return STATUS_OK;
 }
 
+/* The checkpoint is damaged: the job is made anew for an older one. */
+static enum status statement_fall_back(spate_result *result, enum status status, struct error *err)
+{
+    struct error damage = *err;
+    bool found = false;
+    if (status == STATUS_CORRUPT || err->code == ERROR_STORE_MISSING) {
+        TRY(checkpointer_fall_back(result->checkpointer, &damage, &found, &result->message, err));
+    }
+    if (!found) {
+        *err = damage;
+        return status;
+    }
+    job_destroy(result->job);
+    plan_close(result->plan);
+    result->job = NULL;
+    result->plan = NULL;
+    result->finished = false; /* only the newest checkpoint is a job's last */
+    return statement_start_again(result, 0, err);
+}
+
 static enum status statement_start_job(struct statement *self, struct error *err)
 {
     spate_result *result = self->result;
     TRY(job_create(self->result->plan, &self->session->budget, &self->result->evaluation, self->session->clock, &self->context.settings,
                    &self->result->job, err));
     if (result->checkpointer != NULL) {
-        TRY(checkpointer_restore(result->checkpointer, result->job, err));
+        enum status status = checkpointer_restore(result->checkpointer, result->job, err);
+        if (status != STATUS_OK) {
+            return statement_fall_back(result, status, err);
+        }
         result->state = result->finished ? JOB_ENDED : JOB_RUNNING; /* a finished one is restored so that its sinks show all of it */
     }
     return STATUS_OK;

@@ -78,10 +78,11 @@ static enum status adopt_files(struct checkpointer *self, struct error *err)
     return STATUS_OK;
 }
 
+/* Damaged files show when they are read (checkpointer_fall_back): to look at all of them here would read them twice. */
 static enum status find_checkpoint(struct checkpointer *self, struct error *err)
 {
     struct storage *storage = self->spec.storage;
-    const struct checkpoint_choice choice = {.verify = true, .may_fall_back = true};
+    const struct checkpoint_choice choice = {.verify = false, .may_fall_back = true};
     const char *skipped = NULL;
     enum object_result result;
     TRY(checkpoint_list(storage, self->id, CHECKPOINT_TASK, note_number, self, err));
@@ -134,6 +135,60 @@ enum status checkpoint_find(struct checkpointer *self, struct error *err)
         TRY(find_checkpoint(self, err));
     }
     return !self->has_found && self->spec.settings.restore_from != NULL ? find_savepoint(self, err) : STATUS_OK;
+}
+
+/* ---- a damaged one ---- */
+
+struct older {
+    uint64_t than, number;
+    bool found;
+};
+
+static enum status note_older(void *context, uint64_t number, bool *stop, struct error *err)
+{
+    (void)err;
+    struct older *older = context;
+    if (number < older->than) {
+        older->number = number;
+        older->found = *stop = true;
+    }
+    return STATUS_OK;
+}
+
+enum status checkpointer_fall_back(struct checkpointer *self, const struct error *damage, bool *found, const char **message,
+                                   struct error *err)
+{
+    struct storage *storage = self->spec.storage;
+    struct older older = {.than = self->found.seq};
+    enum object_result result = OBJECT_ABSENT;
+    *found = false;
+    while (!self->from_savepoint && result != OBJECT_OK) {
+        older.found = false;
+        TRY(checkpoint_list(storage, self->id, CHECKPOINT_TASK, note_older, &older, err));
+        if (!older.found) {
+            return STATUS_OK;
+        }
+        older.than = older.number;
+        struct error ignored;
+        if (checkpoint_read_manifest(storage, self->id, CHECKPOINT_TASK, older.number, self->found_arena, &result, &self->found,
+                                     &ignored) != STATUS_OK) {
+            result = OBJECT_ABSENT; /* damaged too */
+        }
+    }
+    if (self->from_savepoint) {
+        return STATUS_OK;
+    }
+    *found = true;
+    checkpoint_generation_close(&self->generations[0]);
+    self->generation_count = self->retained_count = 0;
+    self->start = manifest_has_ended(&self->found) ? START_FINISHED : START_RESUMED;
+    TRY(adopt_files(self, err));
+    TRY(checkpoint_list(storage, self->id, CHECKPOINT_TASK, note_retained, self, err));
+    TRY_ALLOC(*message,
+              arena_format(self->arena, "job '%s' goes on from checkpoint %llu, for a newer one is damaged: %.500s", self->spec.job,
+                           (unsigned long long)self->found.seq, damage->text),
+              err);
+    return STATUS_OK;
 }
 
 /* ---- restore ---- */

@@ -58,6 +58,10 @@ enum status checkpointer_open(const struct checkpointer_spec *spec, struct check
                               const char **message, struct error *err);
 /* Before the first tick; with START_NEW nothing but the job's preparation. */
 enum status checkpointer_restore(struct checkpointer *self, struct job *job, struct error *err);
+/* restore found the checkpoint damaged (err says where): the next older one is taken instead, for a job made anew, and *message says so.
+ * Nothing was shown by sinks yet. *found false: there is none, err stands. */
+enum status checkpointer_fall_back(struct checkpointer *self, const struct error *damage, bool *found, const char **message,
+                                   struct error *err);
 /* After each tick. */
 enum status checkpointer_step(struct checkpointer *self, struct job *job, struct error *err);
 /* The job has ended or stops: a last checkpoint, waited for, and the sinks told. ended: it will not be run again. */

@@ -11,12 +11,17 @@
 #include "circuit/change_log.h"
 #include "circuit/operators/specs.h"
 
+struct kept_output { /* a state to restore */
+    struct kept_output *next;
+    struct text state;
+};
 struct sink_node {
     struct node node;
     const struct sink_spec *spec;
     struct sink *sink;
     struct change_log *log; /* NULL: inserts only, or any order */
     bool finished;
+    struct kept_output *kept;
 };
 
 /* NOT NULL columns of the table (a planned filter drops such rows when the enforcer says so). */
@@ -117,9 +122,25 @@ static enum status sink_node_save(struct node *node, struct snapshot_writer *wri
 static enum status sink_node_take(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
 {
     (void)table;
+    struct sink_node *self = (struct sink_node *)node;
+    struct arena *arena = node_arena(node);
     for (uint32_t row = 0; row < rows->batch->count; row++) {
         struct text state = snapshot_text(rows->batch, row, 0);
-        TRY(sink_node_restore(node, state.bytes, state.length, err));
+        struct kept_output *kept;
+        TRY_ALLOC(kept, arena_alloc(arena, sizeof *kept), err);
+        *kept = (struct kept_output){self->kept, {NULL, state.length}};
+        TRY_ALLOC(kept->state.bytes, arena_text(arena, state.bytes, state.length), err);
+        self->kept = kept;
+    }
+    return STATUS_OK;
+}
+
+/* Only now, when all files of the checkpoint have been read and found good, does the world outside see anything. */
+static enum status sink_node_restored(struct node *node, struct error *err)
+{
+    struct sink_node *self = (struct sink_node *)node;
+    for (; self->kept != NULL; self->kept = self->kept->next) {
+        TRY(sink_node_restore(node, self->kept->state.bytes, self->kept->state.length, err));
     }
     return STATUS_OK;
 }
@@ -132,6 +153,7 @@ static const struct node_type sink_node_type = {
     .stop = sink_node_stop,
     .save = sink_node_save,
     .restore = sink_node_take,
+    .restored = sink_node_restored,
     .committed = sink_node_committed,
 };
 
