@@ -3,7 +3,7 @@
  * For         looking at and tending what jobs keep: records, checkpoints, savepoints, artifacts, configuration, offsets, logs, metrics,
  *             audit. Everything goes through the typed stores, so that their rules and rights hold.
  * Keys        "<kind>/<name>": jobs/orders; in a job (`job`: its name) checkpoints/all/17, savepoints/nightly, artifacts/udf.zip,
- *             config/job/3 (or config/job: the newest), offsets/all, logs/2026-11-30/09, metrics/<name>; without one also config/access
+ *             config/job/3 (or config/job: the newest), offsets/all, logs/2026-11-30/09, metrics/rows; without one also config/access
  *             and audit/2026-11-30.
  * Ownership   What a callback is given is lent for the call.
  * Threads     A storage belongs to one thread at a time.

@@ -8,6 +8,7 @@
 #include "storage/artifacts.h"
 #include "storage/checkpoints.h"
 #include "storage/log_store.h"
+#include "storage/metric_store.h"
 #include "storage/offset_store.h"
 #include "storage/savepoints.h"
 
@@ -342,6 +343,50 @@ static enum status logs_read(const struct storage_request *request, struct error
     return log_read(request->storage, request->job, &filter, line_print, (void *)request, err);
 }
 
+/* ---- metrics[/NAME] ---- */
+
+#define METRICS_LIST_US (INT64_C(7) * 86400 * 1000000) /* series seen in so long are listed */
+#define METRICS_CAT_US  (INT64_C(86400) * 1000000)     /* and so much of one is printed, by the minute */
+
+static enum status metrics_run(const struct storage_request *request, const char *name, int64_t back_us, int64_t step_us,
+                               metric_visit visit, struct error *err)
+{
+    const struct clock *clock = storage_clock(request->storage);
+    int64_t now_us = clock->wall_us(clock);
+    struct metric_query query = {name, NULL, now_us - back_us, now_us + 1, step_us, METRIC_LAST};
+    return metrics_query(request->storage, request->job, &query, visit, (void *)request, err);
+}
+
+static enum status series_entry(void *context, const struct metric_value *value, bool *stop, struct error *err)
+{
+    (void)stop;
+    (void)err;
+    storage_entry_tell(context, value->name, "{%s} %.17g", value->labels, value->value);
+    return STATUS_OK;
+}
+
+/* One step spans all: each series once, with its last value. */
+static enum status metrics_list(const struct storage_request *request, struct error *err)
+{
+    return metrics_run(request, NULL, METRICS_LIST_US, INT64_MAX, series_entry, err);
+}
+
+static enum status value_print(void *context, const struct metric_value *value, bool *stop, struct error *err)
+{
+    (void)stop;
+    (void)err;
+    char time[TIME_TEXT_BYTES], text[4200];
+    storage_time_text(value->at_us, time);
+    snprintf(text, sizeof text, "%s %s{%s} %.17g\n", time, value->name, value->labels, value->value);
+    pass_text(context, text);
+    return STATUS_OK;
+}
+
+static enum status metrics_cat(const struct storage_request *request, struct error *err)
+{
+    return metrics_run(request, request->name[0] == '\0' ? NULL : request->name, METRICS_CAT_US, INT64_C(60000000), value_print, err);
+}
+
 const struct storage_key_type storage_job_keys[] = {
     {"artifacts", ACCESS_ARTIFACTS, artifacts_list, artifacts_read, artifacts_write, artifacts_remove, NULL, NULL},
     {"config", ACCESS_CONFIG, storage_config_list, storage_config_read, storage_config_write, NULL, NULL,
@@ -351,5 +396,7 @@ const struct storage_key_type storage_job_keys[] = {
     {"savepoints", ACCESS_SAVEPOINTS, savepoints_list, savepoints_read, NULL, savepoints_remove, "only a job writes savepoints", NULL},
     {"offsets", ACCESS_OFFSETS, offsets_list, offsets_cat, NULL, NULL, "only a running job writes offsets", "the job goes on from them"},
     {"logs", ACCESS_LOGS, logs_list, logs_read, NULL, NULL, "only processors write logs", "logs go when storage.logs.retain has passed"},
+    {"metrics", ACCESS_METRICS, metrics_list, metrics_cat, NULL, NULL, "only processors write metrics",
+     "metrics go when storage.metrics.retain has passed"},
     {0},
 };

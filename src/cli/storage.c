@@ -319,7 +319,7 @@ static int help(void)
     }
     fputs(
         "\nkeys: jobs/NAME, config/SCOPE[/VERSION], audit/DAY; with --job: artifacts/NAME, config/SCOPE[/VERSION], checkpoints/TASK/SEQ,\n"
-        "savepoints/NAME, offsets/TASK, logs/DAY[/HOUR]\n",
+        "savepoints/NAME, offsets/TASK, logs/DAY[/HOUR], metrics/NAME\n",
         stdout);
     return 0;
 }
