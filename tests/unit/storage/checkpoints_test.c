@@ -119,7 +119,7 @@ static void commit_of_a_seq_that_another_process_wrote_is_a_conflict(void **stat
 static void lost_replies_are_read_back(void **state)
 {
     (void)state;
-    for (uint32_t fault = MEMORY_FAULT_UNKNOWN_DONE; fault <= MEMORY_FAULT_UNKNOWN_LOST; fault++) {
+    for (uint32_t fault = MEMORY_FAULT_UNKNOWN_DONE; fault <= MEMORY_FAULT_UNKNOWN_LATE; fault++) {
         for (uint64_t call = 1; call <= 3; call++) {
             struct fixture f;
             struct checkpoint_manifest manifest;

@@ -64,7 +64,7 @@ static void scopes_and_texts_that_are_wrong_are_refused(void **state)
 static void lost_replies_of_configuration_make_one_version(void **state)
 {
     (void)state;
-    for (uint32_t fault = MEMORY_FAULT_UNKNOWN_DONE; fault <= MEMORY_FAULT_UNKNOWN_LOST; fault++) {
+    for (uint32_t fault = MEMORY_FAULT_UNKNOWN_DONE; fault <= MEMORY_FAULT_UNKNOWN_LATE; fault++) {
         struct fixture f;
         fixture_open(&f, NULL, 0);
         memory_store_fail(f.memory, 2, (enum memory_fault)fault, false);

@@ -92,7 +92,7 @@ static void members_of_other_builds_are_kept(void **state)
 static void lost_replies_of_changes_are_read_back(void **state)
 {
     (void)state;
-    for (uint32_t fault = MEMORY_FAULT_UNKNOWN_DONE; fault <= MEMORY_FAULT_UNKNOWN_LOST; fault++) {
+    for (uint32_t fault = MEMORY_FAULT_UNKNOWN_DONE; fault <= MEMORY_FAULT_UNKNOWN_LATE; fault++) {
         struct fixture f;
         struct job_record record, read;
         enum object_result result;

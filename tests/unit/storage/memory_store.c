@@ -21,6 +21,12 @@ struct memory_store {
     uint64_t puts, calls, fail_at;
     enum memory_fault fault;
     bool lasting;
+    struct { /* a put that is still on its way */
+        char key[OBJECT_KEY_MAX + 1], etag[OBJECT_ETAG_MAX];
+        uint8_t *bytes; /* NULL: none */
+        uint64_t length;
+        enum put_condition condition;
+    } late;
 };
 
 static enum memory_fault fault_now(struct memory_store *self)
@@ -107,6 +113,26 @@ static void put_locked(struct memory_store *self, const char *key, uint8_t *byte
     }
 }
 
+static void late_arrive(struct memory_store *self)
+{
+    enum object_result result;
+    struct object_info info;
+    if (self->late.bytes != NULL) {
+        put_locked(self, self->late.key, self->late.bytes, self->late.length, self->late.condition, self->late.etag, &result, &info);
+        self->late.bytes = NULL;
+    }
+}
+
+static void late_keep(struct memory_store *self, const char *key, uint8_t *bytes, uint64_t length, enum put_condition condition,
+                      const char *etag)
+{
+    snprintf(self->late.key, sizeof self->late.key, "%s", key);
+    snprintf(self->late.etag, sizeof self->late.etag, "%s", etag == NULL ? "" : etag);
+    self->late.bytes = bytes;
+    self->late.length = length;
+    self->late.condition = condition;
+}
+
 static enum status memory_put(struct object_store *base, const char *key, const struct object_source *source, enum put_condition condition,
                               const char *etag, enum object_result *result, struct object_info *info, struct error *err)
 {
@@ -120,8 +146,11 @@ static enum status memory_put(struct object_store *base, const char *key, const 
     }
     pthread_mutex_lock(&self->mutex);
     enum memory_fault fault = fault_now(self);
+    late_arrive(self);
     if (fault == MEMORY_FAULT_UNAVAILABLE || fault == MEMORY_FAULT_UNKNOWN_LOST) {
         free(bytes);
+    } else if (fault == MEMORY_FAULT_UNKNOWN_LATE) {
+        late_keep(self, key, bytes, source->bytes, condition, etag);
     } else {
         put_locked(self, key, bytes, source->bytes, condition, etag, result, info);
     }
@@ -248,6 +277,7 @@ void memory_store_destroy(struct memory_store *store)
     while (store->count > 0) {
         erase(store, store->count - 1);
     }
+    free(store->late.bytes);
     free(store->objects);
     pthread_mutex_destroy(&store->mutex);
     free(store);

@@ -9,6 +9,7 @@ enum memory_fault {
     MEMORY_FAULT_UNAVAILABLE,  /* an error; nothing is done */
     MEMORY_FAULT_UNKNOWN_DONE, /* writes: done, and UNKNOWN is said; reads fail */
     MEMORY_FAULT_UNKNOWN_LOST, /* writes: not done, and UNKNOWN is said; reads fail */
+    MEMORY_FAULT_UNKNOWN_LATE, /* puts: done when the next put comes, before it; and UNKNOWN is said; other calls fail */
 };
 struct memory_store;
 struct memory_store *memory_store_create(const struct clock *clock);
