@@ -7,7 +7,7 @@
  *             refuses a stream that the sink does not take, and consolidates before every sink. For the order of the rows of an
  *             update (old before new) see circuit/operators/sink_node.h, which sets `kinds`.
  * Commit      A sink with `commit` writes exactly once in a job that has checkpoints (context.owner is set). Then nothing is shown but by
- *             committed(): finish_tick and finish only end files. Per checkpoint, between two ticks:
+ *             committed(): finish_tick and finish only end files. Per checkpoint (numbers from 1), between ticks:
  *
  *                 prepare(n) --all parts of the checkpoint are stored--> committed(n)
  *

@@ -78,7 +78,7 @@ static enum status commit(struct checkpointer *self, struct checkpoint_writer *w
                                               .file_count = chain->count};
     }
     const struct checkpoint_manifest manifest = {.seq = pending->number,
-                                                 .base = pending->full || pending->number == 0 ? -1 : (int64_t)pending->number - 1,
+                                                 .base = pending->full ? -1 : (int64_t)pending->number - 1,
                                                  .tables = tables,
                                                  .table_count = generation->chain_count,
                                                  .watermark_ms = INT64_MIN,

@@ -19,7 +19,7 @@ enum status checkpointer_open(const struct checkpointer_spec *spec, struct check
     if (self == NULL) {
         return error_set(err, ERROR_BUDGET_SPENT, "no room for the checkpoints of a job");
     }
-    *self = (struct checkpointer){.spec = *spec, .lock = -1, .next_full = true, .message = ""};
+    *self = (struct checkpointer){.spec = *spec, .lock = -1, .next_full = true, .next_number = 1, .message = ""};
     pthread_mutex_init(&self->mutex, NULL);
     pthread_cond_init(&self->changed, NULL);
     self->arena = arena_create(spec->budget, "checkpointer");

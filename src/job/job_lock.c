@@ -51,7 +51,7 @@ static enum status lock_wait(int lock, const char *path, const struct job_lock_w
         usleep(LOCK_POLL_US);
     }
     int length = snprintf(owner, sizeof owner, "process %d", (int)getpid());
-    if (ftruncate(lock, 0) != 0 || pwrite(lock, owner, (size_t)length, 0) != length) {
+    if (ftruncate(lock, 0) != 0 || !file_system_write_all(&file_system_real, lock, owner, (size_t)length)) {
         return error_set(err, ERROR_STORE_UNAVAILABLE, "cannot write the lock '%s': %s", path, strerror(errno));
     }
     return STATUS_OK;
