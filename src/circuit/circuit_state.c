@@ -71,6 +71,15 @@ static void append_type_name(const char *name, struct text_builder *out)
     }
 }
 
+/* What keeps something and cannot save it would begin anew after a restart, and no one would know. */
+static enum status check_saves(const struct node *node, struct error *err)
+{
+    return node->table_count > 0 || node->type->stateless
+               ? STATUS_OK
+               : error_set(err, ERROR_NOT_SUPPORTED, "the operator %s cannot save its state, so a job with checkpoints cannot have it",
+                           node->type->name);
+}
+
 enum status circuit_name_nodes(struct circuit *circuit, struct error *err)
 {
     struct text_builder text = {0};
@@ -78,6 +87,9 @@ enum status circuit_name_nodes(struct circuit *circuit, struct error *err)
     for (uint32_t i = 0; i < circuit->node_count && status == STATUS_OK; i++) {
         struct node *node = circuit->nodes[i];
         node->shape = node_shape(node, &text);
+        if (circuit->checkpointed) {
+            TRY_GOTO(done, status, check_saves(node, err));
+        }
         if (node->table_count == 0) {
             continue;
         }
@@ -91,6 +103,7 @@ enum status circuit_name_nodes(struct circuit *circuit, struct error *err)
         node->id = text.failed ? NULL : text_to_arena(circuit->arena, (struct text){text.bytes, text.length});
         status = node->id != NULL ? STATUS_OK : error_set(err, ERROR_BUDGET_SPENT, "no room for the names of operators");
     }
+done:
     text_builder_close(&text);
     return status;
 }

@@ -53,6 +53,8 @@ struct node_metrics { /* figures of EXPLAIN ANALYZE, /metrics and the progress l
 
 struct node_type {
     const char *name;
+    /* Keeps nothing from tick to tick but what it declares as tables. A node of any other type that has none is not in jobs with checkpoints. */
+    bool stateless;
     /* NULL for nodes without inputs */
     enum status (*receive)(struct node *node, uint32_t input, const struct batch *batch, struct error *err);
     enum status (*finish_tick)(struct node *node, const struct tick *tick, struct error *err);

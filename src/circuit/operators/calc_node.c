@@ -162,6 +162,7 @@ static enum status calc_node_restore(struct node *node, uint32_t table, const st
 
 static const struct node_type calc_node_type = {
     .name = "Calc",
+    .stateless = true,
     .receive = calc_node_receive,
     .finish_tick = calc_node_finish_tick,
     .close = calc_node_close,

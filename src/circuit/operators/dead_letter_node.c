@@ -60,6 +60,7 @@ static void dead_letter_close(struct node *node)
 
 static const struct node_type dead_letter_node_type = {
     .name = "DeadLetters",
+    .stateless = true,
     .finish_tick = dead_letter_finish_tick,
     .close = dead_letter_close,
     .pull = dead_letter_pull,

@@ -235,6 +235,7 @@ static enum status exchange_node_finish_tick(struct node *node, const struct tic
 
 static const struct node_type exchange_node_type = {
     .name = "Exchange",
+    .stateless = true,
     .receive = exchange_node_receive,
     .finish_tick = exchange_node_finish_tick,
 };

@@ -147,6 +147,7 @@ static enum status sink_node_restored(struct node *node, struct error *err)
 
 static const struct node_type sink_node_type = {
     .name = "Sink",
+    .stateless = true,
     .receive = sink_node_receive,
     .finish_tick = sink_node_finish_tick,
     .close = sink_node_close,

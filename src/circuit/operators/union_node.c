@@ -17,6 +17,7 @@ static enum status union_node_finish_tick(struct node *node, const struct tick *
 
 static const struct node_type union_node_type = {
     .name = "Union",
+    .stateless = true,
     .receive = union_node_receive,
     .finish_tick = union_node_finish_tick,
 };

@@ -198,6 +198,7 @@ static enum status unnest_restore(struct node *node, uint32_t table, const struc
 
 static const struct node_type unnest_type = {
     .name = "Unnest",
+    .stateless = true,
     .receive = unnest_receive,
     .finish_tick = unnest_finish_tick,
     .close = unnest_close,

@@ -144,7 +144,7 @@ static enum status window_columns_finish_tick(struct node *node, const struct ti
 }
 
 static const struct node_type window_columns_type = {
-    .name = "WindowColumns", .receive = window_columns_receive, .finish_tick = window_columns_finish_tick};
+    .name = "WindowColumns", .stateless = true, .receive = window_columns_receive, .finish_tick = window_columns_finish_tick};
 
 enum status window_columns_create(struct circuit *circuit, const struct window_columns_spec *spec, struct node *input, struct node **node,
                                   struct error *err)
