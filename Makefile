@@ -1,7 +1,7 @@
 # What people type. meson and ninja do the work; the first build installs what is missing (scripts/install-dependencies).
 BUILD ?= build
 SPATE = $(BUILD)/spate
-.PHONY: all spate demo test bench check format install clean dependencies
+.PHONY: all spate demo test test-crash bench check format install clean dependencies
 
 all: spate
 spate: $(BUILD)/build.ninja
@@ -18,6 +18,10 @@ demo: spate
 test: spate
 	@scripts/install-dependencies build test
 	@tests/run $(BUILD)
+
+# The long one: KILLS=500, or SEED=n as a failure printed it.
+test-crash: spate
+	@tests/crash/run $(BUILD) --kills $(or $(KILLS),500) $(if $(SEED),--seed $(SEED))
 
 bench: spate
 	@scripts/install-dependencies build bench

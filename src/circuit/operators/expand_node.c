@@ -99,7 +99,8 @@ static enum status expand_node_finish_tick(struct node *node, const struct tick 
     return STATUS_OK;
 }
 
-static const struct node_type expand_node_type = {.name = "Expand", .stateless = true, .receive = expand_node_receive, .finish_tick = expand_node_finish_tick};
+static const struct node_type expand_node_type = {
+    .name = "Expand", .stateless = true, .receive = expand_node_receive, .finish_tick = expand_node_finish_tick};
 
 enum status expand_node_create(struct circuit *circuit, const struct expand_spec *spec, struct node *input, struct node **node,
                                struct error *err)

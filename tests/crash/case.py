@@ -1,0 +1,188 @@
+"""A case of the crash tests: a job, its folder, its runs and how they end."""
+import collections
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+
+import jobs
+
+SHIM = "tests/crash/crash_shim.so"
+PATIENCE_S = 60
+CHANGE = re.compile(r"(?:\d+> )?([+-][IUD])\[(.*)\]$")  # a line of the print connector
+ERROR_CODES = (1, 3, 4)
+TARGETS = ["write", "fsync", "rename", "link", "unlink", "mkdir", "any"]
+FAULTS = ["kill"] * 6 + ["before"] * 3 + ["torn"] * 2 + ["short", "full", "fail", "lost", "lost", "slow"]
+HITS = {"torn": ["write"], "short": ["write"], "full": ["write", "mkdir"], "fail": ["write", "fsync", "fsync", "rename", "link"],
+        "lost": ["rename", "link", "unlink"]}
+
+
+class Wrong(Exception):
+    pass
+
+
+class Refused(Exception):
+    """The job cannot have checkpoints."""
+
+
+def read_files(folder):
+    """Rows of all shown files, with the partition's folder; names of hidden ones."""
+    found, hidden = collections.Counter(), []
+    for path, _, names in os.walk(folder):
+        for name in names:
+            if name.startswith("."):
+                hidden.append(os.path.join(path, name))
+            elif name != "_SUCCESS":
+                with open(os.path.join(path, name), encoding="utf-8") as f:
+                    found.update((os.path.relpath(path, folder), line) for line in f)
+    return found, hidden
+
+
+def settle(lines, key):
+    """The last change of each key that the lines of the print connector tell, in order."""
+    last = {}
+    for line in lines:
+        kind, fields = CHANGE.match(line).groups()
+        name = tuple(fields.split(", ")[:key])
+        if kind[0] == "+":
+            last[name] = fields
+        elif last.get(name) == fields:
+            del last[name]
+    return last
+
+
+class Case:
+    """One job, its folder and its runs."""
+
+    def __init__(self, build, folder, job, seed):
+        self.spate, self.shim = os.path.join(build, "spate"), os.path.join(build, SHIM)
+        self.folder, self.job, self.r, self.kills, self.printed, self.log = folder, job, random.Random(seed), 0, [], []
+        self.resumed = 0
+        os.makedirs(f"{folder}/s")
+        self.rows = self.r.choice([60, 900, 2500, 2500])
+        jobs.write_inputs(folder, seed, self.rows)
+        self.write_script("job", job.script(folder, f"{folder}/done"))
+        self.settings = {"storage.uri": f"{folder}/store", "execution.checkpointing.interval": self.r.choice(["1 ms", "1 ms", "20 ms"]),
+                         "pipeline.tick.rows": self.r.choice([10, 20, 50, 200]), "pipeline.name": "job",
+                         "execution.checkpointing.num-retained": self.r.choice([1, 2, 3]),
+                         "execution.checkpointing.incremental": self.r.choice(["true", "true", "false"])}
+
+    def write_script(self, name, text):
+        with open(f"{self.folder}/{name}.sql", "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def command(self, script="job", parallelism=None, more=()):
+        parallelism = parallelism or self.r.choice([1, 1, 2, 3])
+        settings = [x for key, value in {**self.settings, "parallelism.default": parallelism}.items() for x in ("-s", f"{key}={value}")]
+        return [self.spate, "run", *settings, *more, "-f", f"{self.folder}/{script}.sql"]
+
+    def start(self, fault=None, count=None, **options):
+        environment = dict(os.environ)
+        if fault or count:
+            environment["LD_PRELOAD"] = self.shim
+            environment["CRASH_FAULT" if fault else "CRASH_COUNT"] = fault or count
+        arguments = self.command(**options)
+        process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        process.spate_log = f"{' '.join(a for a in arguments if 'parallelism' in a)} {fault or ''}"
+        return process
+
+    def end(self, process, wait_s=PATIENCE_S, stop=signal.SIGKILL):
+        """Waits so long, then sends the signal. Returns the exit code."""
+        try:
+            out, err = process.communicate(timeout=wait_s)
+        except subprocess.TimeoutExpired:
+            process.send_signal(stop)
+            try:
+                out, err = process.communicate(timeout=PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                out, err = process.communicate()
+                raise Wrong(f"it does not stop: {err[-500:]}") from None
+            if wait_s == PATIENCE_S:
+                raise Wrong(f"it hangs: {err[-500:]}") from None
+        self.kills += process.returncode == -signal.SIGKILL
+        self.resumed += "goes on from checkpoint" in err
+        self.printed += [line for line in out.splitlines() if CHANGE.match(line)]
+        self.log.append(f"  {process.spate_log} wait {wait_s:.3f} s: exit {process.returncode} {err.strip()[-400:]}")
+        self.error = err
+        return process.returncode
+
+    def once(self, **options):
+        return self.end(self.start(**options))
+
+    def answer(self):
+        """The batch answer, and what a run with checkpoints costs: seconds and system calls."""
+        self.write_script("batch", self.job.script(self.folder, f"{self.folder}/full"))
+        settings, self.settings = self.settings, {}
+        if self.once(script="batch", parallelism=1) != 0:
+            raise Wrong("the batch run fails")
+        expected = self.outcome(f"{self.folder}/full")
+        self.settings = {**settings, "storage.uri": f"{self.folder}/store0"}
+        self.write_script("count", self.job.script(self.folder, f"{self.folder}/count"))
+        begin = time.monotonic()
+        if self.once(script="count", count=f"{self.folder}/calls") != 0:
+            raise Refused(self.error.splitlines()[0]) if "cannot save its state" in self.error else Wrong("the run with checkpoints fails")
+        self.seconds = time.monotonic() - begin
+        self.check(expected, f"{self.folder}/count", "a run with checkpoints that nobody disturbs")
+        self.settings = settings
+        with open(f"{self.folder}/calls", encoding="utf-8") as f:
+            self.calls = {name: int(count) for name, count in (line.split() for line in f)}
+        return expected
+
+    def outcome(self, folder):
+        if self.job.key is not None:
+            printed, self.printed = self.printed, []
+            return settle(printed, self.job.key)
+        found, hidden = read_files(folder)
+        if hidden:
+            raise Wrong(f"hidden files are left: {hidden[:5]}")
+        return found
+
+    def check(self, expected, folder, what):
+        found = self.outcome(folder)
+        if found != expected:
+            if self.job.key is not None:
+                difference = [(k, expected.get(k), found.get(k)) for k in {*expected, *found} if expected.get(k) != found.get(k)]
+                raise Wrong(f"{what}: {len(difference)} keys differ (key, wanted, got): {difference[:4]}")
+            raise Wrong(f"{what}: {(expected - found).total()} rows lost, {(found - expected).total()} too many, "
+                        f"of {expected.total()}: lost {list((expected - found).items())[:3]}, more {list((found - expected).items())[:3]}")
+
+    def check_store(self):
+        """Stale temporary files do not pile up."""
+        old = [name for path, _, names in os.walk(f"{self.folder}/store") for name in names if "/temp" in path]
+        if len(old) > 2 * self.kills + 4:
+            raise Wrong(f"{len(old)} temporary files are left in the store: {old[:5]}")
+
+    def choose_fault(self):
+        fault = self.r.choice(FAULTS)
+        call = self.r.choice(HITS.get(fault, TARGETS))
+        return f"{fault}:{call}:{self.r.randint(1, max(1, self.calls[call]))}"
+
+    def disturb(self):
+        """A run with one fault; true when the job is done. Only a fault of the disk may end it with an error."""
+        fault = self.choose_fault() if self.r.random() < 0.6 else None
+        code = self.once(fault=fault) if fault else self.end(self.start(), self.r.uniform(0, self.seconds * 1.1))
+        allowed = ERROR_CODES if fault and fault.split(":")[0] in ("full", "fail") else ()
+        if code not in (0, -signal.SIGKILL, *allowed):
+            raise Wrong(f"exit code {code}")
+        return code == 0
+
+    def finish(self):
+        for _ in range(3):
+            if self.once() == 0:
+                return
+        raise Wrong("it does not end without a fault")
+
+    def run(self):
+        expected = self.answer()
+        done, goal = False, self.r.choice([1, 2, 4, 7])
+        while not done and self.kills < goal and len(self.log) < 30:
+            done = self.disturb()
+        if not done:
+            self.finish()
+        self.check(expected, f"{self.folder}/done", "after the kills")
+        if self.once() != 0 or "has finished" not in self.error:
+            raise Wrong("a further run does not say that the job has finished")
+        self.check_store()

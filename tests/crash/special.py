@@ -1,0 +1,2 @@
+"""Cases with a course of their own."""
+CASES = []
