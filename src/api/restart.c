@@ -44,7 +44,7 @@ static enum status image_fill(struct image *image, struct snapshot_writer **writ
     return STATUS_OK;
 }
 
-static enum status image_take(struct job *job, struct image *image, struct error *err)
+static enum status image_take(struct job *job, uint32_t number, struct image *image, struct error *err)
 {
     uint32_t count = job_worker_count(job);
     struct snapshot_writer **writers = calloc(count, sizeof *writers);
@@ -55,7 +55,7 @@ static enum status image_take(struct job *job, struct image *image, struct error
         status = error_set(err, ERROR_BUDGET_SPENT, "no room for the state of a job");
     }
     if (status == STATUS_OK) {
-        status = job_save(job, true, 0, writers, err);
+        status = job_save(job, true, number, writers, err);
     }
     if (status == STATUS_OK) {
         status = image_fill(image, writers, err);
@@ -73,7 +73,7 @@ enum status result_restart(spate_result *result, struct error *err)
     uint32_t other = (uint32_t)settings->restart_parallelism;
     uint32_t next = other > 0 && job_worker_count(result->job) != other ? other : (uint32_t)settings->parallelism;
     struct image image;
-    enum status status = image_take(result->job, &image, err);
+    enum status status = image_take(result->job, ++result->restarts, &image, err);
     if (status == STATUS_OK) {
         job_destroy(result->job);
         plan_close(result->plan);
@@ -88,4 +88,12 @@ enum status result_restart(spate_result *result, struct error *err)
     }
     image_close(&image);
     return status;
+}
+
+enum status result_end_restarts(spate_result *result, struct error *err)
+{
+    struct image image;
+    enum status status = image_take(result->job, ++result->restarts, &image, err);
+    image_close(&image);
+    return status == STATUS_OK ? job_committed(result->job, result->restarts, err) : status;
 }

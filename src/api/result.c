@@ -172,6 +172,9 @@ enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct
         result->ticks += *step == SPATE_STEP_WORKED;
         return every > 0 && result->ticks >= every ? result_restart(result, err) : STATUS_OK;
     }
+    if (result->checkpointer == NULL && result->plan != NULL && result->restarts > 0) {
+        return result_end_restarts(result, err);
+    }
     return STATUS_OK;
 }
 

@@ -58,6 +58,7 @@ struct spate_result {
     bool finished;                     /* an earlier process has brought the job to its end */
     enum job_state state;
     int64_t ticks; /* since the job was started or restarted */
+    uint32_t restarts;
     bool awaited;  /* INSERT: the next statement waits for its end */
     uint64_t rows_out;
     struct buffer *kinds;     /* of the batch given last */
@@ -89,6 +90,8 @@ enum status durable_savepoint(spate_result *result, const char *place, const cha
 void durable_close_session(spate_session *session);
 /* api/restart.c: 'debug.restart-every': takes the job's state, ends it, and goes on with a new job from the state. */
 enum status result_restart(spate_result *result, struct error *err);
+/* The same at the end: what sinks have kept back is shown. */
+enum status result_end_restarts(spate_result *result, struct error *err);
 /* api/jobs.c: the jobs of the session. */
 enum status jobs_list(spate_session *session, struct text_table *table, struct error *err);
 enum status job_stop_run(spate_session *session, const struct ast_statement *statement, const char **message, struct arena *arena,

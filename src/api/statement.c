@@ -22,16 +22,24 @@ static enum status statement_prepare(struct statement *self, struct error *err)
     evaluation->start_us = evaluation->start_us != 0 ? evaluation->start_us : session->clock->wall_us(session->clock);
     evaluation->now_us = evaluation->start_us;
     TRY(settings_evaluation(&session->settings, self->arena, evaluation, err));
-    const char *id;
-    TRY_ALLOC(
-        id, arena_format(self->arena, "%llx-%llu", (unsigned long long)evaluation->start_us, (unsigned long long)session->statement_count),
-        err);
+    const char *id, *job_id = NULL;
+    TRY_ALLOC(id,
+              arena_format(self->arena, "%llx-%llu-%u", (unsigned long long)evaluation->start_us,
+                           (unsigned long long)session->statement_count, self->result->restarts),
+              err);
+    if (session->settings.values.restart_every > 0) {
+        TRY_ALLOC(job_id,
+                  arena_format(self->arena, "debug-%llx-%llu", (unsigned long long)evaluation->start_us,
+                               (unsigned long long)session->statement_count),
+                  err);
+    }
     self->context = (struct plan_context){
         .bind = {.arena = self->arena, .catalog = session->catalog, .evaluation = evaluation},
         .budget = &session->budget,
         .clock = session->clock,
         .settings = settings_plan(&session->settings),
         .statement_id = id,
+        .job_id = job_id,
     };
     return STATUS_OK;
 }
