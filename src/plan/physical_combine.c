@@ -65,6 +65,9 @@ enum status plan_combine_windows(struct planner *planner, struct window_aggregat
 {
     static const enum window_column bounds[] = {WINDOW_COLUMN_START, WINDOW_COLUMN_END};
     uint32_t start, end;
+    if (planner->context->job_id != NULL) { /* what a worker has combined could not be dealt to another number of workers */
+        return STATUS_OK;
+    }
     if (spec->key_count > 0 || spec->window.processing_time || spec->window.kind == WINDOW_SESSION || (*input)->properties.changes ||
         !calls_combine(spec) || !find_window_column(spec, WINDOW_COLUMN_START, &start) ||
         !find_window_column(spec, WINDOW_COLUMN_END, &end) || plan_is_placed(planner, *input, NULL, 0)) {
