@@ -170,7 +170,8 @@ static enum status open_file(struct filesystem_sink *self, size_t partition, int
     if (self->open_files == OPEN_FILES_MAX) {
         TRY(make_room(self, err));
     }
-    snprintf(id, sizeof id, "%s%u-%" PRIu64, self->id_prefix, self->context.worker, self->file_count++);
+    /* With zeros in front: files are read in the order of their paths, and changes must be read in the order in which they were written. */
+    snprintf(id, sizeof id, "%s%u-%08" PRIu64, self->id_prefix, self->context.worker, self->file_count++);
     TRY(part_file_open(self->files, self->partitions[partition].folder, id, &self->partitions[partition].file, err));
     TRY(partition_commit_opened(self->commit, self->partitions[partition].folder, err));
     self->partitions[partition].opened_us = now_us;
