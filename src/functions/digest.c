@@ -8,9 +8,12 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "functions/digest_x86.h"
 
 static uint32_t md5_constants[64];
-static uint64_t cube_roots[80];   /* first 64 bits of the fractions of the cube roots of the first 80 primes */
+static uint64_t cube_roots[80]; /* first 64 bits of the fractions of the cube roots of the first 80 primes */
+static uint32_t sha256_constants[64];
+static bool has_sha256;           /* the processor does it */
 static uint64_t square_roots[16]; /* likewise of the square roots of the first 16 */
 static pthread_once_t constants_once = PTHREAD_ONCE_INIT;
 
@@ -66,6 +69,7 @@ static bool is_prime(uint64_t number)
 
 static void make_constants(void)
 {
+    has_sha256 = digest_x86_has_sha256();
     for (uint32_t i = 0; i < 64; i++) {
         md5_constants[i] = (uint32_t)(fabs(sin(i + 1.0)) * 4294967296.0);
     }
@@ -73,6 +77,9 @@ static void make_constants(void)
     for (uint64_t number = 2; count < 80; number++) {
         if (is_prime(number)) {
             cube_roots[count] = root_fraction(number, 3);
+            if (count < 64) {
+                sha256_constants[count] = (uint32_t)(cube_roots[count] >> 32);
+            }
             if (count < 16) {
                 square_roots[count] = root_fraction(number, 2);
             }
@@ -145,6 +152,10 @@ static void sha1_block(union digest_words *state, const uint8_t *block)
 static void sha256_block(union digest_words *state, const uint8_t *block)
 {
     uint32_t v[8], words[64];
+    if (has_sha256) {
+        digest_x86_sha256(state->narrow, block, sha256_constants);
+        return;
+    }
     memcpy(v, state->narrow, sizeof v);
     for (uint32_t i = 0; i < 64; i++) {
         if (i < 16) {
@@ -155,16 +166,22 @@ static void sha256_block(union digest_words *state, const uint8_t *block)
         words[i] =
             words[i - 16] + words[i - 7] + (rotate32(x, 25) ^ rotate32(x, 14) ^ x >> 3) + (rotate32(y, 15) ^ rotate32(y, 13) ^ y >> 10);
     }
+    uint32_t a = v[0], b = v[1], c = v[2], d = v[3], e = v[4], f = v[5], g = v[6], h = v[7];
     for (uint32_t i = 0; i < 64; i++) {
-        uint32_t one = v[7] + (rotate32(v[4], 26) ^ rotate32(v[4], 21) ^ rotate32(v[4], 7)) + ((v[4] & v[5]) ^ (~v[4] & v[6])) +
-                       (uint32_t)(cube_roots[i] >> 32) + words[i];
-        uint32_t two = (rotate32(v[0], 30) ^ rotate32(v[0], 19) ^ rotate32(v[0], 10)) + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
-        memmove(v + 1, v, 7 * sizeof v[0]);
-        v[4] += one;
-        v[0] = one + two;
+        uint32_t one = h + (rotate32(e, 26) ^ rotate32(e, 21) ^ rotate32(e, 7)) + ((e & f) ^ (~e & g)) + sha256_constants[i] + words[i];
+        uint32_t two = (rotate32(a, 30) ^ rotate32(a, 19) ^ rotate32(a, 10)) + ((a & b) ^ (a & c) ^ (b & c));
+        h = g;
+        g = f;
+        f = e;
+        e = d + one;
+        d = c;
+        c = b;
+        b = a;
+        a = one + two;
     }
+    const uint32_t after[8] = {a, b, c, d, e, f, g, h};
     for (uint32_t i = 0; i < 8; i++) {
-        state->narrow[i] += v[i];
+        state->narrow[i] += after[i];
     }
 }
 
