@@ -215,9 +215,10 @@ static int request_run(spate_storage *self, struct storage_request *request, con
         request->job = id;
     }
     if (status == STATUS_OK) {
-        status = key == NULL ? list_all(request, prefix, err) : key_do(request, key, verb, err);
+        status = key == NULL ? list_all(request, prefix == NULL ? "" : prefix, err) : key_do(request, key, verb, err);
     }
     arena_destroy(request->arena);
+    request->job = NULL; /* the id is this call's */
     return finish(self, status);
 }
 

@@ -127,6 +127,7 @@ static enum status name_split(const struct storage_request *request, char **firs
 {
     const char *slash = strrchr(request->name, '/');
     char *end = NULL;
+    *first = NULL;
     *number = slash == NULL ? 0 : strtoull(slash + 1, &end, 10);
     if (slash == NULL || end == slash + 1 || *end != '\0') {
         return storage_no_such(request, err);
@@ -164,7 +165,7 @@ static enum status checkpoints_read(const struct storage_request *request, struc
 {
     struct checkpoint_manifest manifest;
     enum object_result result;
-    char *task;
+    char *task = NULL;
     uint64_t seq;
     TRY(name_split(request, &task, &seq, err));
     TRY(checkpoint_read_manifest(request->storage, request->job, task, seq, request->arena, &result, &manifest, err));
@@ -187,7 +188,7 @@ static enum status newest_note(void *context, uint64_t seq, bool *stop, struct e
 static enum status checkpoints_remove(const struct storage_request *request, struct error *err)
 {
     enum object_result result;
-    char *task;
+    char *task = NULL;
     uint64_t seq, newest = 0;
     TRY(name_split(request, &task, &seq, err));
     TRY(checkpoint_list(request->storage, request->job, task, newest_note, &newest, err));
