@@ -1,6 +1,6 @@
 /* bench/job_bench.c: one script with jobs, timed: what checkpoints cost, how long ticks stall, how soon a restart gives its first rows.
  *
- * usage: spate-bench-job FILE.sql [KEY=VALUE]...
+ * usage: spate-bench-job [--first-tick] FILE.sql [KEY=VALUE]...      --first-tick: ends with the first tick that has rows
  *
  * Prints for each INSERT a line: rows read, seconds from its start to its end, milliseconds to its first tick with rows, checkpoints, longest and
  * last stall in ms, bytes of the last checkpoint, and peak memory of the process in MB.
@@ -43,12 +43,12 @@ static long peak_mb(void)
     return kb / 1024;
 }
 
-static void run_insert(const spate_session *session, spate_result *result, double start)
+static void run_insert(const spate_session *session, spate_result *result, double start, bool first_tick)
 {
     int step = SPATE_STEP_WORKED;
     double first = 0;
     struct spate_progress progress = {.size = sizeof progress};
-    while (step != SPATE_STEP_ENDED) {
+    while (step != SPATE_STEP_ENDED && (first == 0 || !first_tick)) {
         if (spate_result_step(result, 100, &step) != SPATE_OK) {
             die(session);
         }
@@ -68,9 +68,12 @@ int main(int argc, char **argv)
 {
     spate_session *session;
     static char sql[SQL_BYTES];
+    bool first_tick = argc > 1 && strcmp(argv[1], "--first-tick") == 0;
+    argv += first_tick;
+    argc -= first_tick;
     FILE *file = argc > 1 ? fopen(argv[1], "r") : NULL;
     if (file == NULL) {
-        fprintf(stderr, "usage: spate-bench-job FILE.sql [KEY=VALUE]...\n");
+        fprintf(stderr, "usage: spate-bench-job [--first-tick] FILE.sql [KEY=VALUE]...\n");
         return 2;
     }
     size_t length = fread(sql, 1, sizeof sql - 1, file), offset = 0;
@@ -88,7 +91,10 @@ int main(int argc, char **argv)
             break;
         }
         if (spate_result_kind(result) == SPATE_RESULT_INSERT) {
-            run_insert(session, result, start);
+            run_insert(session, result, start, first_tick);
+        }
+        if (first_tick && spate_result_kind(result) == SPATE_RESULT_INSERT) {
+            exit(0); /* as if killed */
         }
         spate_result_close(result);
     }
