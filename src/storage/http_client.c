@@ -30,7 +30,7 @@ struct transfer {
     struct error *err;
     char message[CURL_ERROR_SIZE];
 };
-enum outcome { ANSWERED, NOT_SENT, NO_ANSWER, SINK_FAILED };
+enum outcome { ANSWERED, NOT_SENT, NO_ANSWER, SINK_FAILED, UNTRUSTED };
 
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 static CURLcode curl_state;
@@ -310,12 +310,13 @@ static enum outcome outcome_of(CURLcode code, const struct transfer *transfer)
     switch (code) {
     case CURLE_OK:
         return ANSWERED;
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+        return UNTRUSTED;
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_CONNECT:
     case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_CACERT_BADFILE:
         return transfer->requests == 0 ? NOT_SENT : NO_ANSWER;
     default:
         return NO_ANSWER;
@@ -348,6 +349,10 @@ static enum status attempt(struct http_client *client, const struct http_request
     give_handle(client, transfer.curl);
     curl_slist_free_all(headers);
     text_builder_close(&url);
+    if (*outcome == UNTRUSTED) {
+        return error_set(err, ERROR_STORE_DENIED, "%s is not trusted: %s; if it should be, name its authority's certificate in 'ca-file'",
+                         client->settings.endpoint, last->failed ? "" : last->bytes);
+    }
     return *outcome == SINK_FAILED ? transfer.sink_status : STATUS_OK;
 }
 

@@ -75,6 +75,8 @@ static const struct judgement judgements[] = {
     {0, "OperationAborted", JUDGE_AGAIN},
     {0, "ContainerBeingDeleted", JUDGE_AGAIN},
     {0, "LeaseIdMissing", JUDGE_DENIED},
+    {0, "PermanentRedirect", JUDGE_DENIED}, /* another region's */
+    {0, "AuthorizationHeaderMalformed", JUDGE_DENIED},
     {401, NULL, JUDGE_DENIED},
     {403, NULL, JUDGE_DENIED},
     {404, NULL, JUDGE_ABSENT},
@@ -128,9 +130,9 @@ enum status http_store_judge(struct http_store *store, const struct http_respons
     case JUDGE_NO_ROOT:
         return error_set(err, ERROR_STORE_URI, "%s%s does not exist (%s); create it, or set the option that does", store->endpoint,
                          store->root, code);
-    default:
-        return error_set(err, ERROR_STORE_UNAVAILABLE, "%s answers %ld %s to '%.200s': %s", store->endpoint, response->status, code, what,
-                         message);
+    default: /* of what is the request's fault, none is worth another try */
+        return error_set(err, response->status >= 400 && response->status < 500 ? ERROR_STORE_UNABLE : ERROR_STORE_UNAVAILABLE,
+                         "%s answers %ld %s to '%.200s': %s", store->endpoint, response->status, code, what, message);
     }
 }
 

@@ -7,7 +7,8 @@
  * Results     What callers expect to happen is a result, not an error: ABSENT, CONFLICT (the condition failed, nothing was written),
  *             UNKNOWN (sent, but whether it was done is not known: read back). With any of them `err` is untouched. The rest are statuses
  *             with a message: DENIED (credentials or rights), UNAVAILABLE (no answer within the caller's deadline, after retries with
- *             backoff and jitter), CORRUPT (a checksum differs), FULL (no space or quota; the old object is intact).
+ *             backoff and jitter), CORRUPT (a checksum differs), FULL (no space or quota; the old object is intact), UNSUPPORTED (this
+ *             store cannot hold such a key or body).
  * Checksums   CRC-32C of the whole object is computed while it is put, sent or kept by the driver, and checked on whole reads. An
  *             expected one given to put makes a differing body CORRUPT before it can be seen.
  * Ownership   Strings in results are the caller's struct. A store is closed by whoever opened it.
