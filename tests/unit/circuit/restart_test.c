@@ -313,6 +313,7 @@ static void windows_go_on(void **state)
                               ahead = {.timed = true, .ahead = true, .keys = by_key_and_text, .key_count = 2}, whole = {.timed = true};
     const struct restart_case tests[] = {
         {"TUMBLE", {grows}, 1, EVERY, make_window, WINDOW_TUMBLE},
+        {"TUMBLE without watermarks of rows", {{.keys = by_key, .key_count = 1}}, 1, EVERY, make_window, WINDOW_TUMBLE},
         {"HOP", {grows}, 1, EVERY, make_window, WINDOW_HOP},
         {"CUMULATE", {grows}, 1, EVERY, make_window, WINDOW_CUMULATE},
         {"TUMBLE of changes", {changes}, 1, EVERY, make_window, WINDOW_TUMBLE},
@@ -357,6 +358,7 @@ static void sessions_go_on(void **state)
                               ahead = {.timed = true, .ahead = true, .keys = by_key, .key_count = 1};
     const struct restart_case tests[] = {
         {"SESSION", {grows}, 1, EVERY, make_session, WINDOW_SESSION},
+        {"SESSION without watermarks of rows", {{.keys = by_key, .key_count = 1}}, 1, EVERY, make_session, WINDOW_SESSION},
         {"SESSION of changes", {changes}, 1, EVERY, make_session, WINDOW_SESSION},
         {"SESSION with rows ahead", {ahead}, 1, EVERY, make_session, WINDOW_SESSION},
         {"SESSION by the clock", {{.keys = by_key, .key_count = 1}}, 1, EVERY, make_session, WINDOW_SESSION | WINDOW_CLOCK},
