@@ -158,7 +158,8 @@ static enum status record_put(struct storage *storage, struct job_record *record
     record->changed_us = storage_clock(storage)->wall_us(storage_clock(storage));
     TRY(record_key(record->id, key, err));
     TRY(record_text(storage, record, arena, &text, err));
-    TRY(store_put(storage_objects(storage, STORE_JOBS), key, text.bytes, text.length, condition, condition == PUT_IF_MATCH ? record->etag : NULL, result, &info, err));
+    TRY(store_put(storage_objects(storage, STORE_JOBS), key, text.bytes, text.length, condition,
+                  condition == PUT_IF_MATCH ? record->etag : NULL, result, &info, err));
     if (*result == OBJECT_OK) {
         memcpy(record->etag, info.etag, sizeof record->etag);
         record->document = text.bytes;

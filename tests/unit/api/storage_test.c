@@ -152,6 +152,41 @@ static void what_is_not_there_or_not_allowed_says_so(void **state)
     spate_storage_close(storage);
 }
 
+/* A savepoint in a folder of its own opens wherever the folder is moved, without the storage it came from. */
+static void savepoint_opens_where_its_folder_was_moved(void **state)
+{
+    (void)state;
+    char away[100], from[110], to[110];
+    struct object_option option = {"storage.uri", folder}, other = {"storage.uri", away};
+    struct storage_settings settings = {.options = &option, .option_count = 1}, elsewhere = {.options = &other, .option_count = 1};
+    struct storage *storage;
+    struct arena *arena = arena_create(NULL, "test");
+    struct checkpoint_manifest manifest;
+    struct savepoint savepoint;
+    enum object_result result;
+    char id[JOB_ID_MAX + 1];
+    snprintf(away, sizeof away, "%s.away", folder);
+    snprintf(from, sizeof from, "%s/mine", away);
+    snprintf(to, sizeof to, "%s/moved", away);
+    REQUIRE(storage_open(&settings, &storage, &err));
+    REQUIRE(job_record_find(storage, "orders", &result, id, &err));
+    REQUIRE(checkpoint_read_manifest(storage, id, "s1.0", 4, arena, &result, &manifest, &err));
+    REQUIRE(savepoint_create(storage, id, from, &manifest, 1, &result, &err));
+    assert_int_equal(result, OBJECT_OK);
+    storage_close(storage);
+    assert_int_equal(rename(from, to), 0);
+    REQUIRE(storage_open(&elsewhere, &storage, &err));
+    REQUIRE(savepoint_open(storage, NULL, from, arena, &result, &savepoint, &err));
+    assert_int_equal(result, OBJECT_ABSENT);
+    REQUIRE(savepoint_open(storage, NULL, to, arena, &result, &savepoint, &err));
+    assert_int_equal(result, OBJECT_OK);
+    assert_string_equal(savepoint.job, id);
+    REQUIRE(savepoint_verify(&savepoint, &err));
+    savepoint_close(&savepoint);
+    storage_close(storage);
+    arena_destroy(arena);
+}
+
 static void savepoint_goes_and_a_wrong_option_names_the_right_one(void **state)
 {
     (void)state;
@@ -171,9 +206,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_is_listed_and_read_by_its_keys),
         cmocka_unit_test(what_is_not_there_or_not_allowed_says_so),
+        cmocka_unit_test(savepoint_opens_where_its_folder_was_moved),
         cmocka_unit_test(savepoint_goes_and_a_wrong_option_names_the_right_one),
     };
-    char command[100];
+    char command[200];
     strcpy(folder, "/tmp/spate-api-storage-XXXXXX");
     if (mkdtemp(folder) == NULL) {
         return 1;
@@ -181,6 +217,6 @@ int main(void)
     snprintf(uri_option, sizeof uri_option, "storage.uri=%s", folder);
     write_job();
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    snprintf(command, sizeof command, "rm -rf '%s' '%s.away'", folder, folder);
     return system(command) != 0 ? 1 : failed;
 }

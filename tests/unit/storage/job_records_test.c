@@ -1,5 +1,7 @@
 #include "fixture.h"
 
+#include <pthread.h>
+
 #include "storage/job_records.h"
 
 static enum object_result create(struct fixture *f, const char *name, struct job_record *record)
@@ -185,6 +187,56 @@ static void removed_job_leaves_nothing_and_its_name_is_free(void **state)
     fixture_close(&f);
 }
 
+struct racer {
+    struct fixture *fixture;
+    struct job_record record;
+    enum object_result result;
+    enum status status;
+    pthread_t thread;
+};
+
+static void *race(void *argument)
+{
+    struct racer *self = argument;
+    struct error err;
+    struct arena *arena = arena_create(NULL, "racer");
+    self->record = (struct job_record){.name = "same"};
+    self->status = job_record_create(self->fixture->storage, &self->record, arena, &self->result, &err);
+    arena_destroy(arena);
+    return NULL;
+}
+
+/* C59: of those who create one name at once, one does, and the others learn its id. */
+static void one_of_many_creates_a_name(void **state)
+{
+    (void)state;
+    enum { RACERS = 8 };
+    for (uint32_t round = 0; round < 20; round++) {
+        struct fixture f;
+        static struct racer racers[RACERS];
+        char id[JOB_ID_MAX + 1];
+        enum object_result result;
+        uint32_t made = 0;
+        fixture_open(&f, NULL, 0);
+        for (uint32_t i = 0; i < RACERS; i++) {
+            racers[i].fixture = &f;
+            assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
+        }
+        for (uint32_t i = 0; i < RACERS; i++) {
+            pthread_join(racers[i].thread, NULL);
+        }
+        REQUIRE(job_record_find(f.storage, "same", &result, id, &f.err), &f);
+        for (uint32_t i = 0; i < RACERS; i++) {
+            assert_int_equal(racers[i].status, STATUS_OK);
+            made += racers[i].result == OBJECT_OK;
+            assert_string_equal(racers[i].record.id, id);
+        }
+        assert_int_equal(made, 1);
+        assert_int_equal(memory_store_count(f.memory), 2); /* the losers took their records back */
+        fixture_close(&f);
+    }
+}
+
 static void kinds_live_where_the_options_say(void **state)
 {
     (void)state;
@@ -207,6 +259,7 @@ int main(void)
         cmocka_unit_test(lost_replies_of_changes_are_read_back),
         cmocka_unit_test(names_never_meet),
         cmocka_unit_test(removed_job_leaves_nothing_and_its_name_is_free),
+        cmocka_unit_test(one_of_many_creates_a_name),
         cmocka_unit_test(kinds_live_where_the_options_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
