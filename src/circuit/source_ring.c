@@ -21,6 +21,8 @@ struct source_ring {
     struct text_builder places[RING_BATCHES]; /* behind each batch; replayable sources */
     uint64_t reads[RING_BATCHES];
     struct text_builder taken, read; /* behind the batch taken last; behind the one just read, the reader's thread's */
+    struct text_builder quiet;       /* behind the last read() without rows, when nothing else is in the ring; quiet_read: its number, */
+    uint64_t quiet_read;             /* 0: none since the last batch */
     size_t batch_bytes[RING_BATCHES];
     uint32_t first, count;
     size_t bytes;
@@ -100,6 +102,7 @@ static bool ring_push(struct source_ring *ring, struct batch *batch)
         ring->batches[at] = *batch;
         swap_texts(&ring->places[at], &ring->read);
         ring->reads[at] = ring->reader->reads;
+        ring->quiet_read = 0;
         ring->batch_bytes[at] = bytes;
         ring->count++;
         ring->bytes += bytes;
@@ -115,6 +118,10 @@ static bool ring_push(struct source_ring *ring, struct batch *batch)
 static void ring_set(struct source_ring *ring, bool ended, bool idle, enum status status, const struct error *error)
 {
     pthread_mutex_lock(&ring->mutex);
+    if (status == STATUS_OK) {
+        swap_texts(&ring->quiet, &ring->read);
+        ring->quiet_read = ring->reader->reads;
+    }
     ring->ended = ended;
     ring->idle = idle;
     ring->status = status;
@@ -144,9 +151,9 @@ static void *ring_run(void *context)
         struct error err = {0};
         ring->reader->reads++;
         enum status status = ring->type->read(ring->reader, ring->row_limit, &batch, &state, &wait_us, &err);
-        if (status == STATUS_OK && state == READ_ROWS) {
+        if (status == STATUS_OK) {
             status = ring_mark(ring, &ring->read, &err);
-            if (status != STATUS_OK) {
+            if (status != STATUS_OK && state == READ_ROWS) {
                 batch_release(&batch);
             }
         }
@@ -157,7 +164,7 @@ static void *ring_run(void *context)
             going = ring_push(ring, &batch);
             wakeup_signal(ring->wakeup);
         } else if (state == READ_IDLE) {
-            ring_set(ring, false, true, STATUS_OK, NULL);
+            ring_set(ring, false, wait_us > 0, STATUS_OK, NULL);
             ring_wait_us(ring, wait_us);
         } else {
             ring_set(ring, true, false, STATUS_OK, NULL);
@@ -253,6 +260,11 @@ enum status source_ring_take(struct source_ring *ring, struct batch *batch, enum
     } else {
         *state = ring->ended ? READ_END : READ_IDLE;
         *caught_up = ring->idle;
+        if (ring->quiet_read > 0) { /* all that was read is passed on, also what gave no rows */
+            swap_texts(&ring->taken, &ring->quiet);
+            atomic_store_explicit(&ring->reader->passed, ring->quiet_read, memory_order_release);
+            ring->quiet_read = 0;
+        }
     }
     pthread_mutex_unlock(&ring->mutex);
     return status;
@@ -287,6 +299,7 @@ void source_ring_close(struct source_ring *ring)
     }
     text_builder_close(&ring->taken);
     text_builder_close(&ring->read);
+    text_builder_close(&ring->quiet);
     pthread_cond_destroy(&ring->changed);
     pthread_mutex_destroy(&ring->mutex);
     free(ring);

@@ -16,6 +16,8 @@ static const struct {
 struct letter {
     struct letter *next;
     size_t bytes; /* of the whole block, charged */
+    const struct reader *reader;
+    uint64_t read; /* its read() */
     size_t lengths[LETTER_FIELDS];
     char text[];
 };
@@ -119,6 +121,8 @@ enum status dead_letter_push(struct dead_letter *queue, const struct letter_fiel
     const struct text list[LETTER_FIELDS] = {fields->payload, fields->source, fields->position, fields->code, fields->message};
     struct letter *letter;
     TRY(letter_make(queue->budget, list, &letter, err));
+    letter->reader = fields->reader;
+    letter->read = fields->reader == NULL ? 0 : fields->reader->reads;
     pthread_mutex_lock(&queue->mutex);
     if (queue->stopped) {
         pthread_mutex_unlock(&queue->mutex);
@@ -229,33 +233,47 @@ static enum status fill_batch(struct budget *budget, const struct letter *letter
     return STATUS_OK;
 }
 
+static bool letter_is_due(const struct letter *letter)
+{
+    return letter->reader == NULL || letter->read <= atomic_load_explicit(&letter->reader->passed, memory_order_acquire);
+}
+
 uint64_t dead_letter_count(struct dead_letter *queue)
 {
+    uint64_t count = 0;
     pthread_mutex_lock(&queue->mutex);
-    uint64_t count = queue->count;
+    for (const struct letter *letter = queue->first; letter != NULL; letter = letter->next) {
+        count += letter_is_due(letter);
+    }
     pthread_mutex_unlock(&queue->mutex);
     return count;
 }
 
-/* The first letters leave the queue. */
+/* The first letters that are due leave the queue. */
 static uint32_t detach(struct dead_letter *queue, uint32_t limit, struct letter **letters)
 {
     uint32_t count = 0;
     pthread_mutex_lock(&queue->mutex);
-    *letters = queue->first;
-    struct letter **end = &queue->first;
-    while (*end != NULL && count < limit) {
-        queue->bytes -= (*end)->bytes;
-        end = &(*end)->next;
+    struct letter **link = &queue->first, **end = letters;
+    while (*link != NULL && count < limit) {
+        struct letter *letter = *link;
+        if (!letter_is_due(letter)) {
+            link = &letter->next;
+            continue;
+        }
+        *link = letter->next;
+        *end = letter;
+        end = &letter->next;
+        queue->bytes -= letter->bytes;
         count++;
     }
-    if (count > 0) {
-        queue->first = *end;
-        *end = NULL;
-        queue->last = queue->first == NULL ? &queue->first : queue->last;
-        queue->count -= count;
-        pthread_cond_broadcast(&queue->room);
+    *end = NULL;
+    queue->count -= count;
+    while (*link != NULL) {
+        link = &(*link)->next;
     }
+    queue->last = link;
+    pthread_cond_broadcast(&queue->room);
     pthread_mutex_unlock(&queue->mutex);
     return count;
 }

@@ -20,8 +20,8 @@ static void count_one(_Atomic uint64_t *counter)
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-static enum status post_letter(const struct error_reporter *reporter, const struct decode_failure *failure, uint64_t line,
-                               const char *place, struct error *err)
+static enum status post_letter(struct error_reporter *reporter, const struct decode_failure *failure, uint64_t line, const char *place,
+                               struct error *err)
 {
     char position[64], code[16], message[512];
     snprintf(position, sizeof position, "line %" PRIu64 ", byte %" PRIu64, line, reporter->byte + failure->record_offset);
@@ -31,9 +31,10 @@ static enum status post_letter(const struct error_reporter *reporter, const stru
                                    .source = text_from(reporter->source),
                                    .position = text_from(position),
                                    .code = text_from(code),
-                                   .message = text_from(message)};
+                                   .message = text_from(message),
+                                   .reader = reporter->reader};
     fields.message.length = utf8_valid_length(message, fields.message.length); /* it may have been cut inside a character */
-    dead_letter_wait(reporter->context->dead_letter);
+    reporter->letters++;
     TRY(dead_letter_push(reporter->context->dead_letter, &fields, err));
     if (reporter->context->counters != NULL) {
         count_one(&reporter->context->counters->dead_lettered);

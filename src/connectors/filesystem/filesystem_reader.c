@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "connectors/dead_letter.h"
+
 enum {
     BLOCK_BYTES = 1 << 19,
     BLOCK_SMALLEST = 1 << 14,
@@ -44,6 +46,7 @@ static enum status open_parts(struct filesystem_reader *self, struct error *err)
     TRY(table_options_open_decoder(context.options, &format, &self->decoder, err));
     TRY(error_reporter_init(&self->reporter, &context, err));
     self->reporter.context = &source->context;
+    self->reporter.reader = &self->base;
     return source->base.bounded ? STATUS_OK : progress_log_create(&self->base.passed, &self->progress, err);
 }
 
@@ -241,7 +244,7 @@ static enum status decode_file(struct filesystem_reader *self, struct decode_tar
 {
     uint32_t blocks = 0;
     *ended = false;
-    while (target->batch->count < target->row_limit) {
+    while (target->batch->count < target->row_limit && self->reporter.letters < DEAD_LETTERS_PER_READ) {
         if (self->starved && !self->stream_ended) {
             if (blocks == BLOCKS_PER_BATCH && target->batch->count > 0) {
                 return STATUS_OK;
@@ -409,6 +412,10 @@ enum status filesystem_read(struct reader *reader, uint32_t row_limit, struct ba
                             struct error *err)
 {
     struct filesystem_reader *self = (struct filesystem_reader *)reader;
+    self->reporter.letters = 0;
+    if (self->source->context.dead_letter != NULL) {
+        dead_letter_wait(self->source->context.dead_letter);
+    }
     for (;;) {
         if (self->stream == NULL) {
             TRY(next_file(self, wait_us, err));
@@ -420,6 +427,11 @@ enum status filesystem_read(struct reader *reader, uint32_t row_limit, struct ba
         TRY(filesystem_read_file(self, row_limit, batch, err));
         if (batch->count > 0) {
             *state = READ_ROWS;
+            return STATUS_OK;
+        }
+        if (self->reporter.letters >= DEAD_LETTERS_PER_READ) {
+            *state = READ_IDLE;
+            *wait_us = 0;
             return STATUS_OK;
         }
     }
