@@ -24,7 +24,7 @@ static enum status statement_prepare(struct statement *self, struct error *err)
     TRY(settings_evaluation(&session->settings, self->arena, evaluation, err));
     const char *id, *job_id = NULL;
     TRY_ALLOC(id,
-              arena_format(self->arena, "%llx-%llu-%u", (unsigned long long)evaluation->start_us,
+              arena_format(self->arena, "%llx-%llu-%04u", (unsigned long long)evaluation->start_us,
                            (unsigned long long)session->statement_count, self->result->restarts),
               err);
     if (session->settings.values.restart_every > 0) {

@@ -6,13 +6,11 @@
 #ifndef SPATE_CLI_TEST_MODE_H
 #define SPATE_CLI_TEST_MODE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct test_mode {
     const char *name;
     const char *settings[5]; /* NULL-terminated */
-    bool only_named;         /* runs when --mode names it */
 };
 extern const struct test_mode test_modes[];
 extern const uint32_t test_mode_count;

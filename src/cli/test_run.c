@@ -136,7 +136,7 @@ static void run_file(const struct test_file *file, const struct test_options *op
     struct running running[JOBS_MAX];
     uint32_t count = 0;
     for (uint32_t mode = 0; mode < test_mode_count; mode++) {
-        if (options->mode != NULL ? strcmp(options->mode, test_modes[mode].name) != 0 : test_modes[mode].only_named) {
+        if (options->mode != NULL && strcmp(options->mode, test_modes[mode].name) != 0) {
             continue;
         }
         if (count == options->jobs) {
