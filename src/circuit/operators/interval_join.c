@@ -136,7 +136,7 @@ enum status interval_join_create(struct circuit *circuit, const struct interval_
     self->join.defers = true;
     TRY(circuit_add(circuit, &self->join.node, &interval_join_type, "IntervalJoin", inputs, 2, err));
     TRY(join_open(&self->join, circuit, &spec->join, true, err));
-    TRY(join_declare(&self->join, err));
+    TRY(join_declare(&self->join, NULL, err));
     *node = &self->join.node;
     return STATUS_OK;
 }

@@ -51,7 +51,7 @@ enum status join_node_create(struct circuit *circuit, const struct join_spec *sp
     TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
     TRY(circuit_add(circuit, &self->node, &join_node_type, "Join", inputs, 2, err));
     TRY(join_open(self, circuit, spec, false, err));
-    TRY(join_declare(self, err));
+    TRY(join_declare(self, NULL, err));
     *node = &self->node;
     return STATUS_OK;
 }

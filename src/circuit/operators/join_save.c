@@ -6,7 +6,7 @@
 #include "circuit/operators/join_log.h"
 #include "circuit/operators/state_tables.h"
 
-enum { TABLE_SIDES = 2, TABLES_MAX = 4, NUMBERS_MAX = 4 };
+enum { TABLE_SIDES = 2, TABLES_MAX = 5, NUMBERS_MAX = 4 };
 enum { TOTAL_ROWS, TOTAL_NULLS, TOTAL_COUNT };
 
 static const struct column total_columns[TOTAL_COUNT] = {
@@ -93,7 +93,7 @@ static enum status declare_side(struct join *self, uint32_t which, struct snapsh
     return state_table_place(arena, side->input, columns, count, table, err);
 }
 
-enum status join_declare(struct join *self, struct error *err)
+enum status join_declare(struct join *self, const struct snapshot_table *more, struct error *err)
 {
     struct snapshot_table *tables;
     uint32_t count = TABLE_SIDES;
@@ -108,6 +108,9 @@ enum status join_declare(struct join *self, struct error *err)
     if (self->held != NULL) {
         self->held_table = count++;
         tables[self->held_table] = held_errors_table;
+    }
+    if (more != NULL) {
+        tables[count++] = *more;
     }
     self->node.tables = tables;
     self->node.table_count = count;
@@ -383,9 +386,7 @@ static enum status restore_side(struct join *self, struct time_heap *ends, uint3
                                 struct error *err)
 {
     const struct join_side *side = &self->state.sides[which];
-    const struct circuit *circuit = self->node.circuit;
-    bool scattered = side->input->placed == SNAPSHOT_EVERY && !side->input->everywhere; /* anywhere, but once */
-    if (scattered && rows->chain % circuit->worker_count != circuit->worker) {
+    if (!side->input->everywhere && !state_is_own(self->node.circuit, side->input, rows)) {
         return STATUS_OK;
     }
     batch_hash(rows->batch, self->saved_keys[which], self->spec->key_count, self->hashes);

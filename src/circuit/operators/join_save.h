@@ -16,8 +16,8 @@
 #include "circuit/operators/time_heap.h"
 #include "state/snapshot.h"
 
-/* After join_open: the tables of the node. */
-enum status join_declare(struct join *self, struct error *err);
+/* After join_open: the tables of the node. more: a table that the operator saves and restores itself, the last one; NULL: none. */
+enum status join_declare(struct join *self, const struct snapshot_table *more, struct error *err);
 /* ends: by side, the entries of rows that expire, by time; NULL: rows do not expire. */
 enum status join_save(struct join *self, const struct time_heap *ends, struct snapshot_writer *writer, struct error *err);
 enum status join_restore(struct join *self, struct time_heap *ends, uint32_t table, const struct snapshot_rows *rows, struct error *err);

@@ -166,7 +166,7 @@ enum status window_join_create(struct circuit *circuit, const struct window_join
     self->zones[0] = window_join_zone(&self->join.node, spec->join.left.schema);
     self->zones[1] = window_join_zone(&self->join.node, spec->join.right.schema);
     TRY(join_open(&self->join, circuit, &self->spec, true, err));
-    TRY(join_declare(&self->join, err));
+    TRY(join_declare(&self->join, NULL, err));
     *node = &self->join.node;
     return STATUS_OK;
 }

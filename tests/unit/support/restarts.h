@@ -8,6 +8,7 @@
 #ifndef SPATE_TESTS_SUPPORT_RESTARTS_H
 #define SPATE_TESTS_SUPPORT_RESTARTS_H
 
+#include "circuit/held_errors.h"
 #include "circuits.h"
 
 enum { RESTART_COLUMNS = 9, RESTART_ROWS = 24, RESTART_TICKS = 14, RESTART_WORKERS = 3, RESTART_GROUPS = 128, RESTART_LIVE = 4096 };
@@ -32,11 +33,14 @@ static const struct schema restart_schema = {RESTART_COLUMNS, restart_columns};
 struct restart_feed {
     bool ordered;
     bool changes;         /* rows are withdrawn */
+    bool grows;           /* but not most of them */
     bool early;           /* some before they come */
     bool timed;           /* rows carry the watermark before them */
     bool ahead;           /* which may be beyond that of the feed */
     const uint32_t *keys; /* rows are placed by their hash; none: all on worker 0 */
     uint32_t key_count;
+    bool everywhere; /* all workers get all rows */
+    bool anywhere;   /* any worker gets a row, whatever its columns */
 };
 struct restart_case {
     const char *name;
@@ -50,10 +54,14 @@ struct restart_case {
 static inline struct input_spec restart_input(const struct restart_case *test, uint32_t feed)
 {
     const struct restart_feed *from = &test->feeds[feed];
+    bool every = from->everywhere || from->anywhere;
     return (struct input_spec){.schema = &restart_schema,
                                .changes = from->changes || from->early,
                                .ordered = from->ordered,
-                               .placed = from->key_count > 0 ? SNAPSHOT_HASH : SNAPSHOT_ONE,
+                               .everywhere = from->everywhere,
+                               .placed = every                 ? SNAPSHOT_EVERY
+                                         : from->key_count > 0 ? SNAPSHOT_HASH
+                                                               : SNAPSHOT_ONE,
                                .placed_by = from->keys,
                                .placed_by_count = from->key_count};
 }
@@ -111,7 +119,7 @@ static inline struct restart_row restart_next_row(const struct restart_case *tes
     } else if (from->early && random < 4) {
         row.weight = -1;
         script->early[feed][script->early_count[feed]++] = row;
-    } else if (from->changes && script->live_count[feed] > 0 && random < 8) {
+    } else if (from->changes && script->live_count[feed] > 0 && random < (from->grows ? 3U : 8U)) {
         uint32_t gone = (uint32_t)next_random(seed) % script->live_count[feed];
         row = script->live[feed][gone];
         script->live[feed][gone] = script->live[feed][--script->live_count[feed]];
@@ -187,6 +195,7 @@ struct restart_run {
     struct evaluation evaluation;
     struct restart_worker workers[RESTART_WORKERS];
     uint32_t worker_count;
+    struct held_meeting *held;
     uint64_t tick_number;
     struct restart_file files[RESTART_WORKERS][RESTART_TICKS];
     uint32_t file_count;
@@ -200,6 +209,7 @@ static inline void restart_open_worker(struct restart_run *run, uint32_t w)
     require(circuit_create(&run->budget, &run->evaluation, &clock_system, &settings, NULL, w, run->worker_count, &worker->circuit, &err),
             &err);
     worker->circuit->incremental = run->plan->incremental;
+    worker->circuit->held_meeting = run->held;
     for (uint32_t f = 0; f < run->test->feed_count; f++) {
         worker->feeds[f] = arena_alloc(worker->circuit->arena, sizeof **worker->feeds);
         require(circuit_add(worker->circuit, worker->feeds[f], &feed_type, f == 0 ? "left" : "right", NULL, 0, &err), &err);
@@ -214,6 +224,11 @@ static inline void restart_open(struct restart_run *run, uint32_t worker_count)
 {
     run->worker_count = worker_count;
     run->tick_number = 0;
+    run->held = NULL;
+    if (worker_count > 1) {
+        struct error err;
+        require(held_meeting_create(worker_count, &run->held, &err), &err);
+    }
     for (uint32_t w = 0; w < worker_count; w++) {
         restart_open_worker(run, w);
     }
@@ -224,6 +239,7 @@ static inline void restart_close(struct restart_run *run)
     for (uint32_t w = 0; w < run->worker_count; w++) {
         circuit_destroy(run->workers[w].circuit);
     }
+    held_meeting_destroy(run->held);
     assert_int_equal(run->budget.used_bytes, 0);
 }
 
@@ -267,13 +283,25 @@ static inline void restart_fill(struct restart_run *run, const struct restart_ro
     }
 }
 
+static inline bool restart_is_for(const struct restart_run *run, const struct restart_feed *feed, const struct restart_row *row,
+                                  uint64_t hash, uint32_t w)
+{
+    if (feed->everywhere) {
+        return true;
+    }
+    if (feed->anywhere) {
+        return (uint64_t)row->ordinal % run->worker_count == w;
+    }
+    return w == (feed->key_count == 0 ? 0 : circuit_worker_of(hash, run->worker_count, RESTART_GROUPS));
+}
+
 /* The rows of a push that are this worker's, in their order. */
 static inline void restart_push_to(struct restart_run *run, const struct restart_push *push, uint32_t w)
 {
     const struct restart_feed *feed = &run->test->feeds[push->feed];
     const struct restart_row *rows[RESTART_ROWS];
     int64_t weights[RESTART_ROWS], ordinals[RESTART_ROWS], watermarks[RESTART_ROWS];
-    uint64_t hashes[RESTART_ROWS];
+    uint64_t hashes[RESTART_ROWS] = {0};
     uint32_t count = 0;
     struct batch batch = {0};
     struct error err;
@@ -287,7 +315,7 @@ static inline void restart_push_to(struct restart_run *run, const struct restart
     batch_release(&batch);
     bool weighted = false;
     for (uint32_t i = 0; i < push->count; i++) {
-        if (w == (feed->key_count == 0 ? 0 : circuit_worker_of(hashes[i], run->worker_count, RESTART_GROUPS))) {
+        if (restart_is_for(run, feed, rows[i], hashes[i], w)) {
             weights[count] = rows[i]->weight;
             ordinals[count] = rows[i]->ordinal;
             watermarks[count] = rows[i]->watermark;
@@ -299,17 +327,28 @@ static inline void restart_push_to(struct restart_run *run, const struct restart
         return;
     }
     restart_fill(run, rows, count, &batch);
-    batch.weights = weighted ? weights : NULL;
     batch.ordered = feed->ordered;
-    batch.ordinals = feed->ordered ? ordinals : NULL;
-    batch.watermarks = feed->timed ? watermarks : NULL;
+    int64_t *values;
+    if (weighted) {
+        require(batch_need_weights(&run->budget, &batch, count, &values, &err), &err);
+        memcpy(values, weights, count * sizeof *values);
+    }
+    if (feed->ordered) {
+        require(batch_need_ordinals(&run->budget, &batch, count, &values, &err), &err);
+        memcpy(values, ordinals, count * sizeof *values);
+    }
+    if (feed->timed) {
+        require(batch_need_watermarks(&run->budget, &batch, count, &values, &err), &err);
+        memcpy(values, watermarks, count * sizeof *values);
+    }
     require(node_emit(run->workers[w].feeds[push->feed], &batch, &err), &err);
-    batch.weights = batch.ordinals = batch.watermarks = NULL;
     batch_release(&batch);
 }
 
-static inline void restart_play(struct restart_run *run, const struct restart_tick *from, bool bounded)
+/* false: what stands at the end of input is an error. */
+static inline bool restart_play(struct restart_run *run, const struct restart_tick *from, bool bounded)
 {
+    bool right = true;
     struct tick tick = {.number = ++run->tick_number, .now_us = from->now_us, .end = from->end, .bounded = bounded};
     struct error err;
     enum pull_state state;
@@ -322,8 +361,13 @@ static inline void restart_play(struct restart_run *run, const struct restart_ti
         for (uint32_t f = 0; f < run->test->feed_count; f++) {
             worker->feeds[f]->watermark = from->end ? WATERMARK_END : from->watermarks[f];
         }
-        require(circuit_finish(worker->circuit, &tick, &err), &err);
+        enum status status = circuit_finish(worker->circuit, &tick, &err);
+        right = right && status == STATUS_OK;
+        if (!from->end) {
+            require(status, &err);
+        }
     }
+    return right;
 }
 
 static inline void capture_forget(struct capture *capture)
@@ -334,7 +378,7 @@ static inline void capture_forget(struct capture *capture)
 }
 
 /* What the captures have, added up; they forget it. */
-static inline char *restart_take_text(struct restart_run *run)
+static inline char *restart_take_text(struct restart_run *run, bool right)
 {
     struct capture sum = {0};
     struct text_builder text = {0};
@@ -354,6 +398,9 @@ static inline char *restart_take_text(struct restart_run *run)
         }
     }
     capture_forget(&sum);
+    if (!right) {
+        text_append_format(&text, "fails\n");
+    }
     text_append_char(&text, '\0');
     return text.bytes;
 }
@@ -456,8 +503,8 @@ static inline void restart_run(const struct restart_case *test, const struct res
     run->evaluation = (struct evaluation){.budget = &run->budget, .zone = time_zone_utc};
     restart_open(run, plan->first_workers);
     for (uint32_t t = 0; t < RESTART_TICKS; t++) {
-        restart_play(run, &script->ticks[t], true);
-        texts[t] = restart_take_text(run);
+        bool right = restart_play(run, &script->ticks[t], true);
+        texts[t] = restart_take_text(run, right);
         if (plan->actions[t] == RESTART_SAVE) {
             restart_save(run);
         } else if (plan->actions[t] == RESTART_STOP) {
