@@ -60,10 +60,16 @@ int spate_session_name_jobs(spate_session *session, const char *name)
     return SPATE_OK;
 }
 
-enum status durable_open(spate_result *result, const char **job_id, struct error *err)
+static void name_job(const struct checkpointer *checkpointer, struct plan_context *context)
+{
+    context->job_id = checkpointer_job_id(checkpointer);
+    checkpointer_lineage(checkpointer, &context->job_lineage, &context->job_saved);
+}
+
+enum status durable_open(spate_result *result, struct plan_context *context, struct error *err)
 {
     if (result->checkpointer != NULL) {
-        *job_id = checkpointer_job_id(result->checkpointer);
+        name_job(result->checkpointer, context);
         return STATUS_OK;
     }
     spate_session *session = result->session;
@@ -77,7 +83,7 @@ enum status durable_open(spate_result *result, const char **job_id, struct error
                                            .settings = settings_checkpoints(&session->settings),
                                            .cancelled = &session->cancelled};
     TRY(checkpointer_open(&spec, &result->checkpointer, &start, &result->message, err));
-    *job_id = checkpointer_job_id(result->checkpointer);
+    name_job(result->checkpointer, context);
     result->finished = start == START_FINISHED;
     return STATUS_OK;
 }

@@ -82,7 +82,7 @@ enum status statement_run(spate_session *session, struct arena *arena, const str
 /* Plans the statement anew and starts its job; what the result has given and queued stays. parallelism 0: that of the session. */
 enum status statement_start_again(spate_result *result, uint32_t parallelism, struct error *err);
 /* api/durable.c: jobs that outlive their process. Opens the result's checkpointer, if it has none yet. */
-enum status durable_open(spate_result *result, const char **job_id, struct error *err);
+enum status durable_open(spate_result *result, struct plan_context *context, struct error *err);
 enum status durable_storage(spate_session *session, struct error *err); /* opens session->storage */
 /* The INSERT's name, chosen once. */
 enum status durable_name(spate_result *result, struct error *err);

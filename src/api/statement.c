@@ -155,7 +155,7 @@ static enum status inserts_run(struct statement *self, const struct ast_statemen
         TRY(durable_name(self->result, err));
     }
     if (self->mode == STATEMENT_EXECUTE && settings_are_durable(&self->session->settings)) {
-        TRY(durable_open(self->result, &self->context.job_id, err));
+        TRY(durable_open(self->result, &self->context, err));
     }
     TRY(plan_make_inserts(&self->context, bound, count, &self->result->plan, err));
     if (self->mode == STATEMENT_EXPLAIN) {

@@ -44,6 +44,8 @@ struct sink_context {
     const char *statement_id; /* unique per INSERT and attempt to run it, the same on all workers: for file names */
     /* Names the INSERT of a job that has checkpoints: the same in every attempt to run the job, of no other job. NULL: no checkpoints. */
     const char *owner;
+    uint32_t lineage;                /* another each time the job begins anew (--fresh) */
+    uint64_t saved;                  /* no checkpoint up to this number has anything of what this attempt writes */
     const struct file_system *files; /* NULL: the real one */
     void **shared;                   /* a place of the INSERT's, for what its sinks share; NULL: there is one worker */
 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "job/checkpointer_internal.h"
 #include "job/job_lock.h"
 
@@ -36,6 +37,13 @@ static enum status forget_one(void *context, uint64_t number, bool *stop, struct
 static bool manifest_has_ended(const struct checkpoint_manifest *manifest)
 {
     return manifest->extra != NULL && strstr(manifest->extra, "\"ended\":true") != NULL;
+}
+
+static uint32_t manifest_lineage(const struct checkpoint_manifest *manifest)
+{
+    static const char key[] = "\"lineage\":";
+    const char *at = manifest->extra == NULL ? NULL : strstr(manifest->extra, key);
+    return at == NULL ? 0 : (uint32_t)strtoul(at + sizeof key - 1, NULL, 10);
 }
 
 static enum status note_number(void *context, uint64_t number, bool *stop, struct error *err)
@@ -91,6 +99,7 @@ static enum status find_checkpoint(struct checkpointer *self, struct error *err)
         return STATUS_OK;
     }
     self->has_found = true;
+    self->lineage = manifest_lineage(&self->found);
     TRY(adopt_files(self, err));
     self->start = manifest_has_ended(&self->found) ? START_FINISHED : START_RESUMED;
     TRY(checkpoint_list(storage, self->id, CHECKPOINT_TASK, note_retained, self, err));
@@ -116,6 +125,9 @@ static enum status find_savepoint(struct checkpointer *self, struct error *err)
     self->from_savepoint = self->has_found = true;
     self->found = self->savepoint.manifests[0];
     self->start = START_FROM_SAVEPOINT;
+    if (self->found.seq >= self->next_number) { /* sinks tell by the numbers what came after */
+        self->next_number = self->found.seq + 1;
+    }
     TRY_ALLOC(self->message, arena_format(self->arena, "job '%s' starts from the savepoint '%s'", self->spec.job, place), err);
     return STATUS_OK;
 }
@@ -126,6 +138,7 @@ enum status checkpoint_find(struct checkpointer *self, struct error *err)
     const struct job_lock_wish wish = {self->spec.job, self->spec.settings.standby, self->spec.cancelled};
     TRY(job_lock_take(self->spec.storage, self->id, &wish, &self->lock, err));
     self->start = START_NEW;
+    self->lineage = (uint32_t)hash_bytes(self->incarnation, strlen(self->incarnation)); /* unless a checkpoint has one */
     if (self->spec.settings.savepoint_only) {
         return checkpoint_list(self->spec.storage, self->id, CHECKPOINT_TASK, note_number, self, err);
     }
@@ -179,6 +192,7 @@ enum status checkpointer_fall_back(struct checkpointer *self, const struct error
         return STATUS_OK;
     }
     *found = true;
+    self->lineage = manifest_lineage(&self->found);
     checkpoint_generation_close(&self->generations[0]);
     self->generation_count = self->retained_count = 0;
     self->start = manifest_has_ended(&self->found) ? START_FINISHED : START_RESUMED;

@@ -62,10 +62,10 @@ static enum status commit(struct checkpointer *self, struct checkpoint_writer *w
     const struct pending *pending = &self->pending;
     struct arena *arena = arena_create(self->spec.budget, "manifest");
     struct checkpoint_table *tables = arena == NULL ? NULL : arena_alloc(arena, generation->chain_count * sizeof *tables);
-    const char *extra = arena == NULL
-                            ? NULL
-                            : arena_format(arena, "{\"ended\":%s,\"ticks\":%llu,\"workers\":%u}", pending->ended ? "true" : "false",
-                                           (unsigned long long)pending->ticks, generation->chain_count);
+    const char *extra = arena == NULL ? NULL
+                                      : arena_format(arena, "{\"ended\":%s,\"lineage\":%u,\"ticks\":%llu,\"workers\":%u}",
+                                                     pending->ended ? "true" : "false", self->lineage, (unsigned long long)pending->ticks,
+                                                     generation->chain_count);
     if (tables == NULL || extra == NULL) {
         arena_destroy(arena);
         return error_set(err, ERROR_BUDGET_SPENT, "no room for the manifest of a checkpoint");

@@ -75,6 +75,12 @@ const char *checkpointer_job_id(const struct checkpointer *self)
     return self->id;
 }
 
+void checkpointer_lineage(const struct checkpointer *self, uint32_t *lineage, uint64_t *saved)
+{
+    *lineage = self->lineage;
+    *saved = self->next_number - 1;
+}
+
 void checkpointer_figures(const struct checkpointer *self, struct checkpoint_figures *figures)
 {
     *figures = self->figures;

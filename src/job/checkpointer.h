@@ -70,6 +70,8 @@ enum status checkpointer_finish(struct checkpointer *self, struct job *job, bool
  * --from-savepoint takes it from anywhere; in the checkpointer. */
 enum status checkpointer_savepoint(struct checkpointer *self, struct job *job, const char *place, const char **where, struct error *err);
 const char *checkpointer_job_id(const struct checkpointer *self);
+/* For the names of what sinks write: see connectors/sink.h. */
+void checkpointer_lineage(const struct checkpointer *self, uint32_t *lineage, uint64_t *saved);
 void checkpointer_close(struct checkpointer *self); /* NULL is allowed */
 
 struct checkpoint_figures {

@@ -58,6 +58,7 @@ struct checkpointer {
     bool has_found, from_savepoint;
     /* checkpoints */
     uint64_t next_number;
+    uint32_t lineage; /* drawn when the job begins from nothing or from a savepoint; in all manifests since */
     bool next_full;
     struct generation generations[GENERATIONS_MAX]; /* oldest first; the last is being extended */
     uint32_t generation_count;

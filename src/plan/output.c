@@ -164,6 +164,8 @@ enum status plan_sink_context(struct planner *planner, const struct catalog_tabl
         .attachment = table->attachment,
         .worker_count = session->settings.parallelism,
         .overwrite = overwrite,
+        .lineage = session->job_lineage,
+        .saved = session->job_saved,
     };
     TRY_ALLOC(made->shared, arena_alloc(planner->arena, sizeof *made->shared), err);
     TRY_ALLOC(made->statement_id, arena_format(planner->arena, "%s-%s", session->statement_id, suffix), err);

@@ -16,10 +16,10 @@ enum status filesystem_begin(struct filesystem_sink *self, struct error *err)
     if (self->context.owner == NULL || self->context.worker != 0) {
         return STATUS_OK;
     }
-    char *owner, *attempt;
-    TRY_ALLOC(owner, arena_format(self->context.arena, ".%s", self->prefix), err);
-    TRY_ALLOC(attempt, arena_format(self->context.arena, ".%s%s", PART_PREFIX, self->id_prefix), err);
-    return folder_remove_leftovers(self->files, self->root, owner, attempt, err);
+    struct part_leftovers leftovers = {
+        .attempt = self->attempt, .lineage = self->prefix, .shown = self->has_restored, .after = self->restored};
+    TRY_ALLOC(leftovers.owner, arena_format(self->context.arena, "." PART_PREFIX "%s", self->owner), err);
+    return folder_remove_leftovers(self->files, self->root, &leftovers, err);
 }
 
 /* INSERT OVERWRITE: what was there before goes. */
@@ -139,6 +139,8 @@ static enum status filesystem_prepare(struct sink *sink, uint64_t checkpoint, st
     TRY(filesystem_begin(self, err));
     TRY(filesystem_commit_due(self, err));
     text_append_text(state, state_kind);
+    position_put_number(state, "checkpoint", (int64_t)checkpoint);
+    self->saved = checkpoint;
     enum status status = put_parts(self, checkpoint, &part, state, err);
     text_builder_close(&part);
     partition_commit_save(self->commit, state);
@@ -189,6 +191,11 @@ static enum status filesystem_restore(struct sink *sink, struct text state, stru
     struct filesystem_sink *self = (struct filesystem_sink *)sink;
     struct text key, value;
     TRY(position_check(state, state_kind, err));
+    int64_t checkpoint;
+    TRY(position_get_number(state, "checkpoint", &checkpoint, err));
+    self->restored = (uint64_t)checkpoint;
+    self->has_restored = true;
+    self->saved = self->restored > self->saved ? self->restored : self->saved;
     struct text rest = position_entries(state);
     while (position_next(&rest, &key, &value)) {
         if (text_equal(key, TEXT("part"))) {

@@ -54,17 +54,30 @@ static enum status split_columns(struct filesystem_sink *self, struct format_con
     return STATUS_OK;
 }
 
-/* The owner as a hash: of fixed length, so no owner's names begin with another's. */
+/* See part_file.h. The owner as a hash: of fixed length, so no owner's names begin with another's. */
 static enum status name_files(struct filesystem_sink *self, struct error *err)
 {
     const struct sink_context *context = &self->context;
-    char owner[24] = "";
-    if (context->owner != NULL) {
-        snprintf(owner, sizeof owner, "%016" PRIx64 "-", hash_bytes(context->owner, strlen(context->owner)));
+    struct arena *arena = context->arena;
+    TRY_ALLOC(self->attempt, arena_format(arena, "-%.80s-", context->statement_id), err);
+    self->saved = context->saved;
+    if (context->owner == NULL) {
+        TRY_ALLOC(self->prefix, arena_format(arena, PART_PREFIX "%s", self->attempt + 1), err);
+        return STATUS_OK;
     }
-    TRY_ALLOC(self->id_prefix, arena_format(context->arena, "%s%.80s-", owner, context->statement_id), err);
-    TRY_ALLOC(self->prefix, arena_format(context->arena, PART_PREFIX "%s", context->owner != NULL ? owner : self->id_prefix), err);
+    uint64_t hash = hash_bytes(context->owner, strlen(context->owner));
+    TRY_ALLOC(self->owner, arena_format(arena, "%016" PRIx64 "-", hash), err);
+    TRY_ALLOC(self->prefix, arena_format(arena, PART_PREFIX "%s%08" PRIx32 "-", self->owner, context->lineage), err);
     return STATUS_OK;
+}
+
+/* The id of the next file. With zeros in front: files are read in the order of their paths, and changes must be read in the order in which
+ * they were written. */
+static void next_id(struct filesystem_sink *self, char *id, size_t size)
+{
+    int length = self->owner == NULL ? 0 : snprintf(id, size, "%s%08" PRIu64, self->prefix + strlen(PART_PREFIX), self->saved);
+    snprintf(id + length, size - (size_t)length, "%s%u-%08" PRIu64, self->attempt + (self->owner == NULL), self->context.worker,
+             self->file_count++);
 }
 
 static enum status filesystem_sink_open(const struct sink_context *context, const void *settings, struct sink **sink, struct error *err)
@@ -166,12 +179,11 @@ static enum status make_room(struct filesystem_sink *self, struct error *err)
 
 static enum status open_file(struct filesystem_sink *self, size_t partition, int64_t now_us, struct error *err)
 {
-    char id[160];
+    char id[192];
     if (self->open_files == OPEN_FILES_MAX) {
         TRY(make_room(self, err));
     }
-    /* With zeros in front: files are read in the order of their paths, and changes must be read in the order in which they were written. */
-    snprintf(id, sizeof id, "%s%u-%08" PRIu64, self->id_prefix, self->context.worker, self->file_count++);
+    next_id(self, id, sizeof id);
     TRY(part_file_open(self->files, self->partitions[partition].folder, id, &self->partitions[partition].file, err));
     TRY(partition_commit_opened(self->commit, self->partitions[partition].folder, err));
     self->partitions[partition].opened_us = now_us;

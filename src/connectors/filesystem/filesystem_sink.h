@@ -30,8 +30,12 @@ struct filesystem_sink {
     struct filesystem_settings settings;
     const struct file_system *files;
     const char *root;
-    char *prefix;    /* of the names of this statement's files, with checkpoints of all attempts to run it */
-    char *id_prefix; /* of the ids of this attempt's files */
+    char *owner;    /* of the ids of files, with checkpoints of all attempts to run the job; else of this statement */
+    char *prefix;   /* of their names, since the job began anew */
+    char *attempt;  /* in the ids of this attempt's files only */
+    uint64_t saved; /* the newest checkpoint that covers what was written; no file that is opened now is in it */
+    uint64_t restored;
+    bool has_restored;
     bool begun, empties /* at the end, INSERT OVERWRITE has to remove what was there */;
     struct partition_commit *commit; /* NULL: partitions are not committed */
     struct encoder *encoder;

@@ -175,18 +175,17 @@ static enum status lost(struct error *err, const char *path, const char *what, u
 }
 
 /* Cuts what came after. Synced even if there is nothing to cut: an earlier attempt may have cut and crashed. */
-static enum status cut(struct part_file *file, uint64_t bytes, struct error *err)
+static enum status cut(const struct file_system *files, const char *path, uint64_t bytes, struct error *err)
 {
-    const struct file_system *files = file->files;
-    int descriptor = files->open(files, file->hidden, O_WRONLY | O_CLOEXEC, 0);
+    int descriptor = files->open(files, path, O_WRONLY | O_CLOEXEC, 0);
     if (descriptor < 0) {
-        return cannot(err, "open", file->hidden);
+        return cannot(err, "open", path);
     }
     enum status status = STATUS_OK;
     if (files->ftruncate(files, descriptor, (off_t)bytes) != 0) {
-        status = cannot(err, "cut", file->hidden);
+        status = cannot(err, "cut", path);
     } else if (files->fsync(files, descriptor) != 0 && errno != EINVAL) {
-        status = cannot(err, "sync", file->hidden);
+        status = cannot(err, "sync", path);
     }
     files->close(files, descriptor);
     return status;
@@ -197,7 +196,9 @@ static enum status recover_shown(struct part_file *file, uint64_t bytes, bool op
     const struct file_system *files = file->files;
     struct stat info;
     if (files->stat(files, file->shown, &info) == 0) {
-        if ((uint64_t)info.st_size != bytes) {
+        if (open && (uint64_t)info.st_size > bytes) { /* a later checkpoint, which is damaged, had more of it */
+            TRY(cut(files, file->shown, bytes, err));
+        } else if ((uint64_t)info.st_size != bytes) {
             return lost(err, file->shown, "has another length now", bytes);
         }
         return file_system_sync_parent(files, file->shown) ? STATUS_OK : cannot(err, "sync the folder of", file->shown);
@@ -219,7 +220,7 @@ static enum status recover(struct part_file *file, uint64_t bytes, bool open, st
         return lost(err, file->hidden, "is shorter now", bytes);
     }
     if (open) {
-        TRY(cut(file, bytes, err));
+        TRY(cut(file->files, file->hidden, bytes, err));
     } else if ((uint64_t)info.st_size > bytes) {
         return lost(err, file->hidden, "is longer now", bytes);
     }

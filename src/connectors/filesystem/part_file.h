@@ -7,7 +7,10 @@
  *
  *             A file is shown by a rename, after its bytes are synced and before its folder is: a reader sees all of it or nothing, also after
  *             a power cut. part_file_sync makes what was written so far, and the hidden name, survive one.
- * Names       ID begins with the owner, then the attempt: whoever restores knows the files of its job's other attempts.
+ * Names       ID in a job with checkpoints: OWNER-LINEAGE-SAVED-ATTEMPT-WORKER-NUMBER, else ATTEMPT-WORKER-NUMBER. OWNER: 16 digits, the
+ *             INSERT of the job. LINEAGE: another each time the job begins anew. SAVED: the newest checkpoint when the file was opened;
+ *             the file is in none up to that. So whoever restores knows what other attempts left, and, when a newer checkpoint is
+ *             damaged and an older one is restored, which files were shown by the newer.
  * Ownership   part_file_show and part_file_abandon end it.
  */
 #ifndef SPATE_CONNECTORS_FILESYSTEM_PART_FILE_H
@@ -33,7 +36,7 @@ enum status part_file_show(struct part_file *file, struct error *err);
 /* Removes it, unless a checkpoint may list it (part_file_sync was called): then it stays, hidden, for a restart. */
 void part_file_abandon(struct part_file *file);
 /* Shows the first `bytes` bytes of a file that another process synced; done before: nothing happens. `open`: it had not ended, and may be
- * longer. A file that had, and is not there under either name, was shown and then taken away by whoever reads it. */
+ * longer, also when a later checkpoint, damaged now, has shown it. A file that had, and is not there under either name, was shown and then taken away by whoever reads it. */
 enum status part_file_recover(const struct file_system *files, const char *folder, const char *id, uint64_t bytes, bool open,
                               struct error *err);
 
@@ -41,8 +44,14 @@ enum status part_file_recover(const struct file_system *files, const char *folde
 enum status folder_create(const struct file_system *files, const char *path, struct error *err); /* mkdir -p; refuses a file there */
 /* Removes the files directly in the folder that are not hidden and whose name does not begin with `keep_prefix`. */
 enum status folder_remove_files(const struct file_system *files, const char *path, const char *keep_prefix, struct error *err);
-/* Removes hidden part files in the folder and below: those of `owner_prefix` (".part-...") but not of `attempt_prefix`. */
-enum status folder_remove_leftovers(const struct file_system *files, const char *path, const char *owner_prefix, const char *attempt_prefix,
+/* In the folder and below. */
+struct part_leftovers {
+    const char *owner, *attempt; /* hidden files whose name begins with owner (".part-...") and does not have the attempt ("-...-") */
+    const char *lineage;         /* with `shown`: files whose name begins so ("part-OWNER-LINEAGE-"), then SAVED >= after */
+    bool shown;
+    uint64_t after;
+};
+enum status folder_remove_leftovers(const struct file_system *files, const char *path, const struct part_leftovers *leftovers,
                                     struct error *err);
 enum status folder_put_file(const struct file_system *files, const char *folder, const char *name,
                             struct error *err); /* an empty one; nothing if the folder is gone */

@@ -42,9 +42,9 @@ enum status folder_put_file(const struct file_system *files, const char *folder,
 /* A walk that removes: which names, and whether to go into folders. */
 struct sweep {
     const struct file_system *files;
-    const char *keep_prefix;                   /* visible files without it */
-    const char *owner_prefix, *attempt_prefix; /* hidden files with the first and without the second; NULL: the other kind of sweep */
-    struct text_builder path;                  /* the folder that is walked, then the entry */
+    const char *keep_prefix;                /* visible files without it */
+    const struct part_leftovers *leftovers; /* NULL: the other kind of sweep */
+    struct text_builder path;               /* the folder that is walked, then the entry */
     uint32_t depth;
     enum status status;
     struct error *err;
@@ -57,10 +57,15 @@ static bool begins_with(const char *text, const char *prefix)
 
 static bool sweep_takes(const struct sweep *sweep, const char *name)
 {
-    if (sweep->owner_prefix == NULL) {
+    const struct part_leftovers *leftovers = sweep->leftovers;
+    if (leftovers == NULL) {
         return name[0] != '.' && !begins_with(name, sweep->keep_prefix);
     }
-    return begins_with(name, sweep->owner_prefix) && !begins_with(name, sweep->attempt_prefix);
+    if (name[0] == '.') {
+        return begins_with(name, leftovers->owner) && strstr(name, leftovers->attempt) == NULL;
+    }
+    return leftovers->shown && begins_with(name, leftovers->lineage) &&
+           strtoull(name + strlen(leftovers->lineage), NULL, 10) >= leftovers->after;
 }
 
 static void sweep_folder(struct sweep *sweep);
@@ -73,7 +78,7 @@ static bool sweep_visit(void *context, const char *name, bool is_folder)
     if (sweep->path.failed) {
         sweep->status = error_set(sweep->err, ERROR_BUDGET_SPENT, "no room for a path");
     } else if (is_folder) {
-        if (sweep->owner_prefix != NULL && sweep->depth < FOLDER_DEPTH_MAX) {
+        if (sweep->leftovers != NULL && sweep->depth < FOLDER_DEPTH_MAX) {
             sweep->depth++;
             sweep_folder(sweep);
             sweep->depth--;
@@ -114,9 +119,9 @@ enum status folder_remove_files(const struct file_system *files, const char *pat
     return sweep_run(&sweep, path);
 }
 
-enum status folder_remove_leftovers(const struct file_system *files, const char *path, const char *owner_prefix, const char *attempt_prefix,
+enum status folder_remove_leftovers(const struct file_system *files, const char *path, const struct part_leftovers *leftovers,
                                     struct error *err)
 {
-    struct sweep sweep = {.files = files, .owner_prefix = owner_prefix, .attempt_prefix = attempt_prefix, .status = STATUS_OK, .err = err};
+    struct sweep sweep = {.files = files, .leftovers = leftovers, .status = STATUS_OK, .err = err};
     return sweep_run(&sweep, path);
 }

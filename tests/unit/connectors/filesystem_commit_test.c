@@ -363,7 +363,7 @@ static void what_a_checkpoint_lists_must_be_there(void **state)
     assert_int_not_equal(restore_again(&world, &err), STATUS_OK);
     assert_non_null(strstr(err.text, "is gone"));
     text_builder_clear(&world.states[0]);
-    text_append_text(&world.states[0], "filesystem-sink/1 part=99:part/1 folder=0:");
+    text_append_text(&world.states[0], "filesystem-sink/1 checkpoint=1 part=99:part/1 folder=0:");
     assert_int_not_equal(restore_again(&world, &err), STATUS_OK);
     assert_non_null(strstr(err.text, "the saved state of the sink is broken"));
     text_builder_clear(&world.states[0]);
