@@ -1,2 +1,232 @@
-"""Cases with a course of their own."""
-CASES = []
+"""Cases with a course of their own: damaged checkpoints, several processes, signals, and a folder that grows while its job is killed."""
+import os
+import random
+import signal
+import time
+
+from case import Case, Wrong
+from jobs import JOBS, rows
+
+TAKEN, ERRORS = 3, (1, 4)
+
+
+def job_named(name):
+    return next(job for job in JOBS if job.name == name)
+
+
+class Special(Case):
+    names = ("tumble", "distinct rows", "partitions", "over", "datagen")
+
+    def __init__(self, build, folder, seed):
+        super().__init__(build, folder, job_named(random.Random(seed).choice(self.names)), seed)
+        self.settings["pipeline.tick.rows"] = self.r.choice([1, 5])
+
+    def require(self, condition, what):
+        if not condition:
+            raise Wrong(f"{what}; the last run said: {self.error.strip()[-600:]}")
+
+    def kill_late(self, least=1):
+        """Ends a run once it has some checkpoints. False: it was faster."""
+        process = self.start(fault="slow:fsync:1")
+        until = time.monotonic() + 30
+        while len(self.manifests()) < least and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.001)
+        time.sleep(self.r.random() * 0.05)
+        process.kill()
+        return self.end(process) != 0
+
+    def found_below(self, part):
+        return sorted(os.path.join(path, name) for path, _, names in os.walk(f"{self.folder}/store") for name in names
+                      if part in os.path.join(path, name) and "/temp" not in path)
+
+    def manifests(self):
+        return self.found_below(".manifest.json")
+
+    def damage(self, path):
+        """Flips a byte, cuts the file, or removes it."""
+        kind, size = self.r.choice(["flip", "cut", "empty", "remove"]), os.path.getsize(path)
+        if kind == "remove":
+            os.remove(path)
+        elif kind == "flip":
+            with open(path, "r+b") as f:
+                f.seek(self.r.randrange(size))
+                byte = f.read(1)[0]
+                f.seek(-1, 1)
+                f.write(bytes([byte ^ 1 << self.r.randrange(8)]))
+        else:
+            os.truncate(path, self.r.randrange(size) if kind == "cut" else 0)
+        self.log.append(f"  {kind} {path}")
+
+
+class DamagedNewest(Special):
+    """The newest checkpoint is damaged: the one before is used, and what the newest had shown is not shown twice."""
+
+    def run(self):
+        self.settings["execution.checkpointing.num-retained"] = 3
+        self.settings["execution.checkpointing.incremental"] = "false"
+        expected = self.answer()
+        for _ in range(3):
+            if not self.kill_late(3) or len(self.manifests()) < 2:
+                break
+            newest = self.manifests()[-1]
+            with open(newest, encoding="utf-8") as f:
+                text = f.read()
+            files = [p for p in self.found_below("/state") if os.path.basename(p) in text]
+            flipped = self.r.choice([newest, *files])
+            self.damage(flipped)
+            self.require(self.once() == 0, "it does not go on from the older checkpoint")
+            if os.path.exists(flipped):
+                self.require("damaged" in self.error, "the damaged checkpoint is not named")
+            break
+        self.finish()
+        self.check(expected, f"{self.folder}/done", "after damage")
+
+
+class AllDamaged(Special):
+    """No checkpoint is whole: an error, never a new start by itself; --fresh starts anew."""
+
+    def run(self):
+        expected = self.answer()
+        if self.kill_late():
+            for path in self.found_below("/state") + self.manifests():
+                os.truncate(path, os.path.getsize(path) // 2)
+            before = self.shown()
+            code = self.once()
+            self.require(code in ERRORS, f"exit code {code} although all checkpoints are damaged")
+            self.require(self.shown() == before, "a job that could not start has changed its output")
+            os.rename(f"{self.folder}/done", f"{self.folder}/before")
+            self.require(self.once(more=["--fresh"]) == 0, "--fresh does not start anew")
+            self.check(expected, f"{self.folder}/done", "after --fresh")
+
+    def shown(self):
+        return sorted(name for _, _, names in os.walk(f"{self.folder}/done") for name in names if not name.startswith("."))
+
+
+class Overwrite(Special):
+    """INSERT OVERWRITE again and again with --fresh: what is there is of the last run alone, also when that was killed."""
+    names = ("distinct rows", "partitions", "datagen")
+
+    def run(self):
+        expected = self.answer()
+        with open(f"{self.folder}/job.sql", encoding="utf-8") as f:
+            text = f.read()
+        self.write_script("job", text.replace("INSERT INTO", "INSERT OVERWRITE"))
+        for _ in range(self.r.randint(2, 3)):
+            self.end(self.start(more=["--fresh"]), self.r.uniform(0, self.seconds * 1.5))
+            self.finish()
+            self.check(expected, f"{self.folder}/done", "after --fresh")
+
+
+class TwoProcesses(Special):
+    """The second process for a job is refused; one that stands by goes on when the first is killed."""
+
+    def run(self):
+        expected = self.answer()
+        first = self.start(fault="slow:fsync:1")
+        until = time.monotonic() + 30
+        while not self.manifests() and first.poll() is None and time.monotonic() < until:
+            time.sleep(0.001)
+        second = self.start()
+        standby = self.start(more=["--standby"])
+        code = self.end(second)
+        if first.poll() is None:
+            self.require(code == TAKEN, f"exit code {code} of the second process")
+            time.sleep(self.r.random() * 0.1)
+        first.kill()
+        self.end(first)
+        self.require(self.end(standby) == 0, "the process that stood by does not end the job")
+        self.check(expected, f"{self.folder}/done", "after the take-over")
+
+
+class Signals(Special):
+    """SIGTERM: exit code 0 after a checkpoint, and the next run goes on; a second signal stops at once."""
+
+    def run(self):
+        expected = self.answer()
+        ended = False
+        for _ in range(6):
+            process = self.start(fault=self.r.choice([None, "slow:fsync:1"]))
+            time.sleep(self.r.uniform(0, self.seconds))
+            process.send_signal(signal.SIGTERM)
+            second = self.r.choice([None, None, signal.SIGTERM, signal.SIGKILL])
+            if second:
+                time.sleep(self.r.uniform(0, 0.01))
+                process.send_signal(second)
+            code = self.end(process)
+            self.log[-1] += f" second signal {second}"
+            early = not os.path.isdir(f"{self.folder}/store")
+            allowed = (0, -signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM) if second or early else (0, -signal.SIGTERM)
+            self.require(code in allowed, f"exit code {code}")
+            ended = code == 0 and ended
+        self.finish()
+        self.check(expected, f"{self.folder}/done", "after the signals")
+
+
+class Growing(Special):
+    """Rows are appended to files, and files to the folder, while the job is killed. It is ended by SIGTERM once all is shown."""
+    names = ("calc", "tumble", "partitions")
+    end_row = '{"id":-1,"k":99,"v":0,"ts":"2025-01-01 00:00:00"}\n'
+
+    def run(self):
+        with open(f"{self.folder}/s/4.json", "w", encoding="utf-8") as f:
+            f.write(self.end_row)
+        expected = self.without_end(self.answer_only())
+        lines = []
+        for name in ("0.json", "1.json", "2.json", "4.json"):
+            with open(f"{self.folder}/s/{name}", encoding="utf-8") as f:
+                lines += f.readlines()
+            os.remove(f"{self.folder}/s/{name}")
+        self.write_script("job", self.job.script(self.folder, f"{self.folder}/done", ",'source.monitor-interval'='5 ms'"))
+        self.grow(lines)
+        process, until = self.start(), time.monotonic() + 30
+        while time.monotonic() < until and process.poll() is None and self.without_end(self.seen()) != expected:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        self.require(self.end(process) == 0, "it does not stop")
+        found = self.without_end(self.outcome(f"{self.folder}/done"))
+        if found != expected:
+            raise Wrong(f"{(expected - found).total()} rows lost, {(found - expected).total()} too many of {expected.total()}")
+
+    def answer_only(self):
+        self.write_script("batch", self.job.script(self.folder, f"{self.folder}/full"))
+        settings, self.settings = self.settings, {}
+        self.require(self.once(script="batch", parallelism=1) == 0, "the batch run fails")
+        self.settings = settings
+        return self.outcome(f"{self.folder}/full")
+
+    def without_end(self, found):
+        for key in [key for key in found if '"id":-1,' in key[1] or '"k":99' in key[1] or "k=99" in key[0] or '"2025' in key[1]]:
+            del found[key]
+        return found
+
+    def seen(self):
+        from case import read_files
+        return read_files(f"{self.folder}/done")[0]
+
+    def grow(self, lines):
+        """Appends pieces that end anywhere, in four files one after the other, with kills between them."""
+        count, process, kills = len(lines), None, self.r.choice([1, 3, 6])
+        cuts = sorted(self.r.randrange(count) for _ in range(kills * 3))
+        for i, (begin, end) in enumerate(zip([0, *cuts], [*cuts, count])):
+            if process is None:
+                process = self.start()
+            with open(f"{self.folder}/s/{i * 4 // (len(cuts) + 1)}.json", "a", encoding="utf-8") as f:
+                text = "".join(lines[begin:end])
+                half = self.r.randint(0, len(text))
+                f.write(text[:half])
+                f.flush()
+                time.sleep(self.r.uniform(0, 0.03))
+                f.write(text[half:])
+            time.sleep(self.r.uniform(0, 0.03))
+            if i % 3 == 2:
+                process.kill()
+                self.end(process)
+                process = None
+        if process is not None:
+            process.kill()
+            self.end(process)
+
+
+CASES = [("damaged newest checkpoint", DamagedNewest), ("all checkpoints damaged", AllDamaged), ("overwrite anew", Overwrite),
+         ("two processes", TwoProcesses),
+         ("signals", Signals), ("growing folder", Growing)]
