@@ -111,22 +111,18 @@ static bool read_image(struct json_decoder *self, const char *value, const struc
     return json_read_object(&self->reader, &self->reader.root, value, row) != NULL;
 }
 
-/* Both rows or none: when only one has room, the other is tried in its place first. */
+/* Both rows or none, and both in one chunk: a tick that ended between them would show a row that was deleted and not yet there again. */
 static enum json_record_end read_update(struct json_decoder *self, const char *const *members, const struct decode_target *target)
 {
     uint32_t row = target->batch->count;
-    bool both = row + 1 < target->row_limit;
-    if (self->resume > 0) { /* the old row was given by the call before */
-        target->batch->count++;
-        return read_image(self, members[MEMBER_AFTER], target, row, 1) ? JSON_RECORD_READ : JSON_RECORD_BAD;
+    if (row + 1 >= target->row_limit) {
+        return JSON_RECORD_FULL;
     }
-    if (!read_image(self, members[MEMBER_AFTER], target, both ? row + 1 : row, 1) ||
-        !read_image(self, members[MEMBER_BEFORE], target, row, -1)) {
+    if (!read_image(self, members[MEMBER_AFTER], target, row + 1, 1) || !read_image(self, members[MEMBER_BEFORE], target, row, -1)) {
         return JSON_RECORD_BAD;
     }
-    target->batch->count += both ? 2 : 1;
-    self->resume = self->returned = !both;
-    return both ? JSON_RECORD_READ : JSON_RECORD_FULL;
+    target->batch->count += 2;
+    return JSON_RECORD_READ;
 }
 
 static enum json_record_end read_change(struct json_decoder *self, const char *const *members, const struct decode_target *target)

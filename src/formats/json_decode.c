@@ -193,6 +193,7 @@ static enum status decode_records(struct json_decoder *self, struct decode_input
         enum json_record_end end = self->read(self, &after, target);
         if (end == JSON_RECORD_FULL) {
             input->returned = self->returned;
+            target->row_limit = batch->count; /* also when a row would have room, but not the whole record */
             return STATUS_OK;
         }
         end_line(&place, end == JSON_RECORD_BAD ? place.readable : after);

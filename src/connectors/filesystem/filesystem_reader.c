@@ -313,6 +313,7 @@ enum status filesystem_read_file(struct filesystem_reader *self, uint32_t row_li
     struct batch record;
     struct decode_target target = {.fail = error_reporter_fail, .owner = &self->reporter};
     bool ended;
+    row_limit = source->base.changes && row_limit < 2 ? 2 : row_limit; /* the two rows of an update stay together */
     TRY(decode_target_open(&target, &source->format, row_limit, &record, err));
     enum status status = STATUS_OK;
     if (source->base.changes) {
