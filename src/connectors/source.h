@@ -60,7 +60,7 @@ struct source {
     bool changes; /* rows may have weights other than +1 */
 };
 enum read_state {
-    READ_ROWS, /* batch holds 1..row_limit rows */
+    READ_ROWS, /* batch holds 1..row_limit rows; of a source of changes up to 2 at least: an update is not cut */
     READ_IDLE, /* nothing now; call again after wait_us */
     READ_END,
 };
