@@ -59,7 +59,7 @@ struct spate_result {
     enum job_state state;
     int64_t ticks; /* since the job was started or restarted */
     uint32_t restarts;
-    bool awaited;  /* INSERT: the next statement waits for its end */
+    bool awaited; /* INSERT: the next statement waits for its end */
     uint64_t rows_out;
     struct buffer *kinds;     /* of the batch given last */
     struct text_builder text; /* cells given by spate_result_next_text */

@@ -18,7 +18,8 @@ enum status source_node_save(struct node *node, struct snapshot_writer *writer, 
 {
     struct text_builder position = {0};
     enum status status = STATUS_OK;
-    for (uint32_t p = node->circuit->worker; p < source_node_partition_count(node) && status == STATUS_OK; p += node->circuit->worker_count) {
+    for (uint32_t p = node->circuit->worker; p < source_node_partition_count(node) && status == STATUS_OK;
+         p += node->circuit->worker_count) {
         text_builder_clear(&position);
         status = source_node_save_partition(node, p, &position, err);
         const struct snapshot_cell cells[] = {{.number = p}, {.bytes = {position.bytes, position.length}}};
