@@ -6,6 +6,7 @@
  *              full     this write and the next four: ENOSPC  fail     the call fails with EIO
  *              lost     a rename, link or unlink says that it was done, but was not; SIGKILL at the next fsync: no power failure could lose
  *                       it later
+ *              power    SIGKILL instead of the call, and all files lose what was written since their last fsync
  *              slow     this and all later calls of the kind take 3 ms more
  * CRASH_COUNT  A file: at the end of the process, how many calls of each kind there were.
  *
@@ -13,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -25,8 +27,8 @@
 
 enum call { CALL_WRITE, CALL_FSYNC, CALL_FTRUNCATE, CALL_RENAME, CALL_LINK, CALL_UNLINK, CALL_MKDIR, CALL_ANY, CALL_COUNT };
 static const char *const calls[CALL_COUNT] = {"write", "fsync", "ftruncate", "rename", "link", "unlink", "mkdir", "any"};
-enum fault { FAULT_NONE, FAULT_KILL, FAULT_BEFORE, FAULT_SHORT, FAULT_TORN, FAULT_FULL, FAULT_FAIL, FAULT_LOST, FAULT_SLOW };
-static const char *const faults[] = {"none", "kill", "before", "short", "torn", "full", "fail", "lost", "slow"};
+enum fault { FAULT_NONE, FAULT_KILL, FAULT_BEFORE, FAULT_SHORT, FAULT_TORN, FAULT_FULL, FAULT_FAIL, FAULT_LOST, FAULT_POWER, FAULT_SLOW };
+static const char *const faults[] = {"none", "kill", "before", "short", "torn", "full", "fail", "lost", "power", "slow"};
 
 static struct {
     enum fault fault;
@@ -43,6 +45,67 @@ static void die(void)
         pause();
     }
 }
+
+/* ---- what a power failure loses ---- */
+
+enum { UNSYNCED_MAX = 1024 };
+struct unsynced {
+    dev_t device;
+    ino_t inode;
+    int fd; /* ours */
+    off_t length;
+};
+static struct unsynced unsynced[UNSYNCED_MAX];
+static size_t unsynced_count;
+static pthread_mutex_t unsynced_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static size_t unsynced_find(const struct stat *info)
+{
+    size_t i = 0;
+    while (i < unsynced_count && (unsynced[i].device != info->st_dev || unsynced[i].inode != info->st_ino)) {
+        i++;
+    }
+    return i;
+}
+
+static void unsynced_note(int fd)
+{
+    struct stat info;
+    if (shim.fault != FAULT_POWER || fstat(fd, &info) != 0) {
+        return;
+    }
+    pthread_mutex_lock(&unsynced_mutex);
+    if (unsynced_find(&info) == unsynced_count && unsynced_count < UNSYNCED_MAX) {
+        unsynced[unsynced_count++] = (struct unsynced){info.st_dev, info.st_ino, fcntl(fd, F_DUPFD_CLOEXEC, 3), info.st_size};
+    }
+    pthread_mutex_unlock(&unsynced_mutex);
+}
+
+static void unsynced_forget(int fd)
+{
+    struct stat info;
+    if (shim.fault != FAULT_POWER || fstat(fd, &info) != 0) {
+        return;
+    }
+    pthread_mutex_lock(&unsynced_mutex);
+    size_t at = unsynced_find(&info);
+    if (at < unsynced_count) {
+        close(unsynced[at].fd);
+        unsynced[at] = unsynced[--unsynced_count];
+    }
+    pthread_mutex_unlock(&unsynced_mutex);
+}
+
+static void lose_power(void)
+{
+    pthread_mutex_lock(&unsynced_mutex);
+    for (size_t i = 0; i < unsynced_count; i++) {
+        syscall(SYS_ftruncate, unsynced[i].fd, unsynced[i].length);
+    }
+    die();
+}
+
+/* ---- the calls ---- */
 
 static size_t find(const char *const *names, size_t count, const char *text, size_t length)
 {
@@ -100,6 +163,9 @@ static enum fault shim_meet(enum call call)
     if (fault == FAULT_BEFORE) {
         die();
     }
+    if (fault == FAULT_POWER) {
+        lose_power();
+    }
     if (fault == FAULT_SLOW) {
         usleep(3000);
     }
@@ -143,6 +209,7 @@ ssize_t write(int fd, const void *bytes, size_t length)
     if (fault == FAULT_FULL || fault == FAULT_FAIL) {
         return shim_refuse(fault == FAULT_FULL ? ENOSPC : EIO);
     }
+    unsynced_note(fd);
     return shim_leave(fault, syscall(SYS_write, fd, bytes, shim_length(fault, length)));
 }
 
@@ -152,10 +219,20 @@ ssize_t pwrite(int fd, const void *bytes, size_t length, off_t offset)
     if (fault == FAULT_FULL || fault == FAULT_FAIL) {
         return shim_refuse(fault == FAULT_FULL ? ENOSPC : EIO);
     }
+    unsynced_note(fd);
     return shim_leave(fault, syscall(SYS_pwrite64, fd, bytes, shim_length(fault, length), offset));
 }
 
-#define SHIM(call, number, declaration, ...)                                                                                               \
+static long synced(int fd, long number)
+{
+    long result = syscall(number, fd);
+    if (result == 0) {
+        unsynced_forget(fd);
+    }
+    return result;
+}
+
+#define SHIM(call, declaration, perform)                                                                                                   \
     int declaration                                                                                                                        \
     {                                                                                                                                      \
         enum fault fault = shim_meet(call);                                                                                                \
@@ -166,13 +243,13 @@ ssize_t pwrite(int fd, const void *bytes, size_t length, off_t offset)
             atomic_store(&shim.lost, true);                                                                                                \
             return 0;                                                                                                                      \
         }                                                                                                                                  \
-        return (int)shim_leave(fault, syscall(number, __VA_ARGS__));                                                                       \
+        return (int)shim_leave(fault, perform);                                                                                            \
     }
 
-SHIM(CALL_FSYNC, SYS_fsync, fsync(int fd), fd)
-SHIM(CALL_FSYNC, SYS_fdatasync, fdatasync(int fd), fd)
-SHIM(CALL_FTRUNCATE, SYS_ftruncate, ftruncate(int fd, off_t length), fd, length)
-SHIM(CALL_RENAME, SYS_rename, rename(const char *from, const char *to), from, to)
-SHIM(CALL_LINK, SYS_link, link(const char *from, const char *to), from, to)
-SHIM(CALL_UNLINK, SYS_unlink, unlink(const char *path), path)
-SHIM(CALL_MKDIR, SYS_mkdir, mkdir(const char *path, mode_t mode), path, mode)
+SHIM(CALL_FSYNC, fsync(int fd), synced(fd, SYS_fsync))
+SHIM(CALL_FSYNC, fdatasync(int fd), synced(fd, SYS_fdatasync))
+SHIM(CALL_FTRUNCATE, ftruncate(int fd, off_t length), syscall(SYS_ftruncate, fd, length))
+SHIM(CALL_RENAME, rename(const char *from, const char *to), syscall(SYS_rename, from, to))
+SHIM(CALL_LINK, link(const char *from, const char *to), syscall(SYS_link, from, to))
+SHIM(CALL_UNLINK, unlink(const char *path), syscall(SYS_unlink, path))
+SHIM(CALL_MKDIR, mkdir(const char *path, mode_t mode), syscall(SYS_mkdir, path, mode))
