@@ -154,6 +154,7 @@ static void *thread_main(void *context)
         if (merge) {
             (void)!checkpoint_merge(self, &ignored); /* if not, the chains serve as they are */
         }
+        (void)!storage_sweep_due(&self->sweeper, self->spec.storage, &ignored); /* if not, the next time */
         pthread_mutex_lock(&self->mutex);
         self->merging = false;
         pthread_cond_broadcast(&self->changed);

@@ -38,6 +38,7 @@ enum status checkpointer_open(const struct checkpointer_spec *spec, struct check
         return status;
     }
     self->last_started_us = self->last_ended_us = now_us(self);
+    self->sweeper = (struct storage_sweeper){.ran = true, .last_us = self->last_started_us};
     *checkpointer = self;
     *start = self->start;
     *message = self->message;
@@ -262,14 +263,32 @@ static enum status checkpoint_now(struct checkpointer *self, struct job *job, bo
     return STATUS_OK;
 }
 
+/* The record of a job that has ended says so: it expires with the stopped ones. Who changes it at the same moment knows better. */
+static enum status note_end(struct checkpointer *self, struct error *err)
+{
+    struct job_record record;
+    enum object_result result;
+    struct arena *arena = arena_create(self->spec.budget, "job record");
+    if (arena == NULL) {
+        return error_set(err, ERROR_BUDGET_SPENT, "no room for the record of a job");
+    }
+    enum status status = job_record_read(self->spec.storage, self->id, arena, &result, &record, err);
+    if (status == STATUS_OK && result == OBJECT_OK) {
+        record.desired = DESIRED_STOPPED;
+        status = job_record_write(self->spec.storage, &record, arena, &result, err);
+    }
+    arena_destroy(arena);
+    return status;
+}
+
 enum status checkpointer_finish(struct checkpointer *self, struct job *job, bool ended, struct error *err)
 {
     TRY(checkpoint_now(self, job, false, ended, err));
     if (ended && self->spec.settings.delete_at_end) {
         enum object_result result;
-        TRY(job_record_remove(self->spec.storage, self->id, false, &result, err));
+        return job_record_remove(self->spec.storage, self->id, false, &result, err);
     }
-    return STATUS_OK;
+    return ended ? note_end(self, err) : STATUS_OK;
 }
 
 /* ---- savepoints ---- */

@@ -9,6 +9,7 @@
 #include "job/job_state.h"
 #include "storage/checkpoints.h"
 #include "storage/job_records.h"
+#include "storage/retention.h"
 #include "storage/savepoints.h"
 
 enum { RETAINED_MAX = 64, GENERATIONS_MAX = RETAINED_MAX + 2 };
@@ -70,6 +71,7 @@ struct checkpointer {
     struct checkpoint_figures figures;
     struct chain_operators *operators; /* by worker, of the job that runs now */
     uint32_t operator_workers;
+    struct storage_sweeper sweeper; /* the thread's */
     /* the thread that stores */
     struct pending pending;
     pthread_t thread;
