@@ -8,7 +8,7 @@
  * Invariants  A key has at most one slot (equality of data/order.h: NULL equals NULL). A slot keeps its number until removed;
  *             removed slots are reused; growth rebuilds only the index.
  * Ownership   The table owns all. Column pointers hold until the next call that may insert.
- * Errors      NO_MEMORY when the budget is spent; the table is then unchanged.
+ * Errors      NO_MEMORY when the budget is spent; the table is then unchanged. TOO_MANY: more than 1,024 columns.
  * Threads     One task. Hashes are computed once per batch (batch_hash) and passed in.
  */
 #ifndef SPATE_STATE_KEY_TABLE_H

@@ -1,4 +1,3 @@
-#include <assert.h>
 #include <stdlib.h>
 
 #include "state/key_table_internal.h"
@@ -51,7 +50,10 @@ static enum status table_open(struct key_table *table, const struct type *const 
 enum status key_table_create(struct budget *budget, const struct type *const *key_types, uint32_t key_count, const uint32_t *value_bytes,
                              uint32_t value_count, struct key_table **table, struct error *err)
 {
-    assert(key_count <= KEYS_MAX && value_count <= KEYS_MAX);
+    if (key_count > KEYS_MAX || value_count > KEYS_MAX) {
+        return error_set(err, ERROR_TOO_MANY, "rows are kept by %u columns; the limit is %d",
+                         key_count > value_count ? key_count : value_count, KEYS_MAX);
+    }
     struct key_table *created;
     TRY_ALLOC(created, calloc(1, sizeof *created), err);
     created->budget = budget;

@@ -220,6 +220,22 @@ static void key_table_takes_zeros_of_both_signs_and_all_nans_as_one_key(void **s
     key_table_destroy(table);
 }
 
+static void key_table_refuses_more_columns_than_it_has_room_for(void **state)
+{
+    (void)state;
+    struct budget budget;
+    budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
+    struct error err;
+    static const struct type bigint = {.kind = TYPE_BIGINT};
+    static const struct type *types[2000];
+    for (int i = 0; i < 2000; i++) {
+        types[i] = &bigint;
+    }
+    struct key_table *table = NULL;
+    assert_int_not_equal(key_table_create(&budget, types, 2000, NULL, 0, &table, &err), STATUS_OK);
+    assert_int_equal(err.code, ERROR_TOO_MANY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +244,7 @@ int main(void)
         cmocka_unit_test(key_table_insert_past_the_budget_changes_nothing),
         cmocka_unit_test(key_table_without_keys_has_one_slot),
         cmocka_unit_test(key_table_takes_zeros_of_both_signs_and_all_nans_as_one_key),
+        cmocka_unit_test(key_table_refuses_more_columns_than_it_has_room_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
