@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,7 +272,7 @@ static int command_help(int argc, char **argv)
     }
     fputs("\noptions of run, check, explain:\n", stdout);
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        printf("  %-11s%-15s%s\n", flags[i].name, flags[i].value, flags[i].summary);
+        printf("  %-17s%-11s%s\n", flags[i].name, flags[i].value == NULL ? "" : flags[i].value, flags[i].summary);
     }
     fputs("\nexit codes: 0 done, 1 a statement failed, 2 usage, 3 something cannot be reached, 4 a running job failed, 130 interrupted,\n"
           "128 + signal when stopped at once\n",
@@ -279,9 +280,8 @@ static int command_help(int argc, char **argv)
     return 0;
 }
 
-int main(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
-    setlocale(LC_CTYPE, "C.UTF-8");
     if (argc < 2 && isatty(STDIN_FILENO)) {
         command_help(argc, argv);
         return 2;
@@ -306,4 +306,28 @@ int main(int argc, char **argv)
     fprintf(stderr, "spate: unknown command '%s'%s%s%s; see spate --help\n", argv[1], near == NULL ? "" : "; did you mean '",
             near == NULL ? "" : near, near == NULL ? "" : "'?");
     return 2;
+}
+
+/* A closed standard stream is made one that gives and takes nothing: the next file that is opened would get its number, and our rows. */
+static void occupy_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) == -1) {
+            (void)!open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    setlocale(LC_CTYPE, "C.UTF-8");
+    occupy_streams();
+    int code = run_command(argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fputs("spate: error: cannot write to standard output: rows are missing there [SPATE-4001, SQLSTATE 58030]\n"
+              "  see that it is open and that its disk has room (a retry may help)\n",
+              stderr);
+        return code == 0 ? 4 : code;
+    }
+    return code;
 }

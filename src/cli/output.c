@@ -109,8 +109,7 @@ int output_drain(struct output *output, bool *full)
     }
     bool insert_only = spate_result_is_insert_only(output->result);
     uint64_t count = output->collect ? (insert_only ? output->rows.standing : 0) : output->printed;
-    *full = output->limit > 0 && count >= output->limit;
-    fflush(stdout);
+    *full = (output->limit > 0 && count >= output->limit) || fflush(stdout) != 0;
     return SPATE_OK;
 }
 

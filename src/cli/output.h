@@ -36,7 +36,7 @@ struct output {
     size_t *lengths;
 };
 int output_open(struct output *output, enum output_form form, spate_result *result, uint64_t limit);
-/* Takes the batches that there are; *full: the limit is reached. Returns a spate_error_class. */
+/* Takes the batches that there are; *full: the limit is reached, or nothing can be written. Returns a spate_error_class. */
 int output_drain(struct output *output, bool *full);
 void output_finish(struct output *output);
 void output_close(struct output *output);
