@@ -114,6 +114,8 @@ static enum status query_run(struct statement *self, const struct ast_statement 
 {
     struct relation *relation;
     TRY(bind_query(&self->context.bind, statement->query, &relation, err));
+    self->context.settings.pipeline.checkpointed = false; /* only INSERTs are jobs that outlive a process */
+    self->context.settings.pipeline.incremental = false;
     if (self->mode != STATEMENT_EXPLAIN && self->result->queue == NULL) {
         TRY(result_queue_create(&self->result->queue, err));
     }
