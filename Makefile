@@ -19,9 +19,9 @@ test: spate
 	@scripts/install-dependencies build test
 	@tests/run $(BUILD)
 
-# The long one: KILLS=500, or SEED=n as a failure printed it.
+# The long one: KILLS=500; SEED and JOB as a failure printed them.
 test-crash: spate
-	@tests/crash/run $(BUILD) --kills $(or $(KILLS),500) $(if $(SEED),--seed $(SEED))
+	@tests/crash/run $(BUILD) --kills $(or $(KILLS),500) $(if $(SEED),--seed $(SEED)) $(if $(JOB),'$(JOB)')
 
 bench: spate
 	@scripts/install-dependencies build bench

@@ -143,7 +143,6 @@ class Signals(Special):
 
     def run(self):
         expected = self.answer()
-        ended = False
         for _ in range(6):
             process = self.start(fault=self.r.choice([None, "slow:fsync:1"]))
             time.sleep(self.r.uniform(0, self.seconds))
@@ -157,7 +156,6 @@ class Signals(Special):
             early = not os.path.isdir(f"{self.folder}/store")
             allowed = (0, -signal.SIGKILL, -signal.SIGTERM, 128 + signal.SIGTERM) if second or early else (0, -signal.SIGTERM)
             self.require(code in allowed, f"exit code {code}")
-            ended = code == 0 and ended
         self.finish()
         self.check(expected, f"{self.folder}/done", "after the signals")
 
@@ -203,13 +201,16 @@ class Growing(Special):
         from case import read_files
         return read_files(f"{self.folder}/done")[0]
 
+    def any_crash(self):
+        return f"{self.r.choice(['kill:any', 'before:any', 'power:any', 'torn:write', 'lost:rename'])}:{self.r.randint(1, 200)}"
+
     def grow(self, lines):
         """Appends pieces that end anywhere, in four files one after the other, with kills between them."""
         count, process, kills = len(lines), None, self.r.choice([1, 3, 6])
         cuts = sorted(self.r.randrange(count) for _ in range(kills * 3))
         for i, (begin, end) in enumerate(zip([0, *cuts], [*cuts, count])):
             if process is None:
-                process = self.start()
+                process = self.start(fault=self.r.choice([None, self.any_crash()]))
             with open(f"{self.folder}/s/{i * 4 // (len(cuts) + 1)}.json", "a", encoding="utf-8") as f:
                 text = "".join(lines[begin:end])
                 half = self.r.randint(0, len(text))
