@@ -10,6 +10,11 @@ struct datagen_settings {
     int64_t rows_per_second, number_of_rows, seed, parallelism;
     const char *fields; /* all of 'fields.*' is read by datagen_fields.c */
 };
+static const char *check_number_of_rows(const void *value)
+{
+    return *(const int64_t *)value >= -1 ? NULL : "it must be a number of rows, or -1 for no end";
+}
+
 static const struct option_def datagen_options[] = {
     {.name = "rows-per-second",
      OPTION_INT64(struct datagen_settings, rows_per_second),
@@ -19,6 +24,7 @@ static const struct option_def datagen_options[] = {
     {.name = "number-of-rows",
      OPTION_INT64(struct datagen_settings, number_of_rows),
      .initial = "-1",
+     .check = check_number_of_rows,
      .summary = "The source ends after so many rows; -1: never."},
     {.name = "seed",
      OPTION_INT64(struct datagen_settings, seed),
