@@ -2,7 +2,7 @@
  *
  * For         operators over changing input: a value that fails (a division by a count that is zero for a moment) counts only if its row
  *             stands: it is held back, forgotten when the row is withdrawn, and raised at the end of bounded input, in an
- *             unbounded run at the end of the tick (engine.md 4).
+ *             unbounded run at the end of the tick.
  * Shape       A multiset of failing rows: weight per row (by all its columns), and the first message. A row is known by a hash that is the
  *             same in every process and on every worker.
  * State       The table held_errors_table, written whole each time. After a restart, at this or another parallelism, the withdrawal of a row

@@ -13,7 +13,7 @@
  *             batch->watermarks only). It never goes back. Default (node_pass_watermark): the minimum over inputs.
  * Batches     Borrowed in receive; batch_ref to keep. 1..CHUNK_ROWS rows. A node that makes more than a chunk emits in between.
  * Changes     Weights say insert and delete; a node whose plan says append-only input may assert that weights == NULL or > 0.
- * Errors      A failing value of a changing row is held back by the node (circuit/held_errors.h), see engine.md 4.
+ * Errors      A failing value of a changing row is held back by the node (circuit/held_errors.h).
  * State       A node that keeps anything from one tick to the next declares it as tables (state/snapshot.h) when it is made, writes them in
  *             `save` between two ticks, and takes them back in `restore` before the first: save, destroy, create, restore and go on gives
  *             the same output as going on, at any parallelism. `restored` comes once when all rows are there.

@@ -8,7 +8,7 @@
  *             watermarks   NULL: no row of this chunk can be late. Else the table's watermark before each row (us, or
  *                          WATERMARK_NONE).
  *             ordered      the rows come from one source partition, in its order: row r has the ordinal ordinals[r], or
- *                          ordinal_base + r when ordinals is NULL. Without it rows count by their columns (engine.md 7).
+ *                          ordinal_base + r when ordinals is NULL. Without it rows count by their columns.
  * Ownership   A batch is lent to the receiver for the time of the call. Who keeps it calls batch_ref. All memory is in
  *             counted buffers; batch_release ends a reference. So: the operator that created a batch releases it after it
  *             emitted it, and the last one that holds a reference frees the memory.

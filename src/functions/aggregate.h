@@ -10,7 +10,7 @@
  *             retraction -1).
  * NULLs       update sees all selected rows; an accumulator that ignores NULLs does so itself.
  * Failures    A result that does not exist for now (a SUM out of its type's range) is reported per group by `result`
- *             through `fail`; the operator holds it back while the group may still change (engine.md 4).
+ *             through `fail`; the operator holds it back while the group may still change.
  */
 #ifndef SPATE_FUNCTIONS_AGGREGATE_H
 #define SPATE_FUNCTIONS_AGGREGATE_H

@@ -5,7 +5,7 @@
  *             checkpoint and goes on from it, or hears that the job has finished.
  * Checkpoint  Between two ticks, when one is due and none is under way: all operators write what changed into memory (job_save), a thread
  *             of its own compresses and stores it and commits the manifest, and the next checkpointer_step tells the sinks. The manifest
- *             is the arbiter (engine.md 8): what it does not name has not happened.
+ *             is the arbiter: what it does not name has not happened.
  * Chains      Per worker a full file, then changes; after a restore or an error the next is full again. From MERGE_FILES on the thread
  *             merges the chain into one full file, file to file, and the next changes go on top of that.
  * One owner   A lock file in the storage's folder, held as long as the process lives; and whatever the storage: a manifest's number is

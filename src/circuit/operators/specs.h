@@ -50,7 +50,7 @@ struct values_spec {
 };
 enum status values_node_create(struct circuit *circuit, const struct values_spec *spec, struct node **node, struct error *err);
 
-/* watermark_node.c: follows the event time of each partition (engine.md 4), fills the hidden column, sets the watermark. */
+/* watermark_node.c: follows the event time of each partition, fills the hidden column, sets the watermark. */
 struct watermark_spec {
     struct input_spec input;
     struct node *source; /* the source node below, for idle partitions */
