@@ -129,7 +129,7 @@ enum status duration_parse(const char *text, struct duration *duration, struct e
     for (size_t i = 0; i < ARRAY_LENGTH(nanos); i++) {
         struct unit unit = {nanos[i], 1};
         if (number_with_unit(text, &unit, 1, &duration->us)) {
-            duration->us /= 1000;
+            duration->us = duration->us / 1000 + (duration->us > 0 && duration->us < 1000); /* a little is not never */
             return STATUS_OK;
         }
     }

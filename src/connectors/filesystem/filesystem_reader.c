@@ -149,9 +149,22 @@ static enum status record_progress(struct filesystem_reader *self, const struct 
     return progress_log_record(self->progress, self->base.reads, &progress, err);
 }
 
+/* A file that became shorter while it was read has lost rows that nobody has seen. */
+static enum status check_length(const struct filesystem_reader *self, struct error *err)
+{
+    uint64_t read = self->reporter.byte + (self->filled - self->used);
+    const struct file_entry *entry = self->entry;
+    if (self->follows || read >= entry->size || file_is_packed(entry->path)) {
+        return STATUS_OK;
+    }
+    return error_set(err, ERROR_FILE_UNREADABLE, "table '%s', %s: it had %llu bytes and ends after %llu now: it was cut while it was read",
+                     self->source->context.table, self->label, (unsigned long long)entry->size, (unsigned long long)read);
+}
+
 static enum status end_file(struct filesystem_reader *self, struct error *err)
 {
     struct file_entry *entry = self->entry;
+    TRY(check_length(self, err));
     file_stream_close(self->stream);
     self->stream = NULL;
     if (self->progress == NULL) { /* the readers share the list */
