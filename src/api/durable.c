@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "api/session.h"
-#include "storage/stores.h"
+#include "storage/job_definition.h"
 
 struct job_name {
     struct job_name *next;
@@ -85,7 +85,8 @@ enum status durable_open(spate_result *result, struct plan_context *context, str
     TRY(checkpointer_open(&spec, &result->checkpointer, &start, &result->message, err));
     name_job(result->checkpointer, context);
     result->finished = start == START_FINISHED;
-    return STATUS_OK;
+    return session->script == NULL ? job_record_mark(session->storage, context->job_id, DESIRED_RUNNING, err)
+                                   : job_definition_write(session->storage, context->job_id, session->script, err);
 }
 
 /* ---- savepoints ---- */

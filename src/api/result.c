@@ -4,6 +4,7 @@
 #include "api/session.h"
 #include "data/arrow.h"
 #include "data/cell_text.h"
+#include "storage/job_definition.h"
 
 enum status result_create(spate_session *session, int kind, spate_result **result, struct error *err)
 {
@@ -142,8 +143,12 @@ static enum status result_checkpoint(spate_result *result, struct error *err)
     if (result->state == JOB_RUNNING) {
         return checkpointer_step(result->checkpointer, result->job, err);
     }
-    return result->state == JOB_ENDED ? checkpointer_finish(result->checkpointer, result->job, job_reached_end(result->job), err)
-                                      : STATUS_OK;
+    if (result->state != JOB_ENDED) {
+        return STATUS_OK;
+    }
+    bool ended = job_reached_end(result->job);
+    TRY(checkpointer_finish(result->checkpointer, result->job, ended, err));
+    return ended ? STATUS_OK : job_record_mark(result->session->storage, checkpointer_job_id(result->checkpointer), DESIRED_STOPPED, err);
 }
 
 enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct error *err)

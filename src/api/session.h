@@ -30,8 +30,9 @@ struct spate_session {
     uint64_t statement_count;
     struct storage *storage; /* opened by the first job that needs it; NULL before */
     const char *default_job_name;
-    struct job_name *job_names;   /* those that were used, newest first */
-    spate_notice_function notice; /* NULL: nobody listens */
+    const struct job_definition *script; /* what runs its jobs again; NULL: not known */
+    struct job_name *job_names;          /* those that were used, newest first */
+    spate_notice_function notice;        /* NULL: nobody listens */
     void *notice_context;
     pthread_mutex_t mutex; /* guards `running` */
     struct job *running;

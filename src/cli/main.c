@@ -8,6 +8,7 @@
 #include "base/option.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/jobs.h"
 #include "cli/reference.h"
 #include "cli/run.h"
 #include "cli/storage.h"
@@ -244,6 +245,9 @@ static const struct command commands[] = {
     {"check", "[FILE...]", "parse, bind and plan scripts, run nothing", command_check},
     {"explain", "[FILE...]", "show the plans of a script's statements", command_explain},
     {"test", "PATH...", "run SQL tests (*.slt) in a matrix of modes", command_test},
+    {"job", "list|show|restart", "jobs that a storage knows; run one again", command_job},
+    {"savepoint", "JOB", "keep a job's state, running or not (--to PLACE)", command_savepoint},
+    {"state", "ls|show|export", "look into a checkpoint or savepoint", command_state},
     {"storage", "VERB", "look at and tend what jobs keep; spate storage help", storage_command},
     {"functions", "[NAME]", "the functions", command_reference},
     {"connectors", "[NAME]", "the connectors and their options", command_reference},
@@ -268,12 +272,15 @@ static int command_help(int argc, char **argv)
     (void)argv;
     fputs("spate: continuous SQL over streams and tables\n\nusage: spate COMMAND [ARGUMENTS]    spate -c SQL    spate -f FILE\n\n", stdout);
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        printf("  %-11s%-15s%s\n", commands[i].name, commands[i].arguments, commands[i].summary);
+        printf("  %-11s%-18s%s\n", commands[i].name, commands[i].arguments, commands[i].summary);
     }
     fputs("\noptions of run, check, explain:\n", stdout);
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         printf("  %-17s%-11s%s\n", flags[i].name, flags[i].value == NULL ? "" : flags[i].value, flags[i].summary);
     }
+    fputs(
+        "\noptions of job, savepoint, state: --storage URI (where jobs are kept), -s KEY=VALUE, -o FORM, --json, --to PLACE, --timeout D\n",
+        stdout);
     fputs("\nexit codes: 0 done, 1 a statement failed, 2 usage, 3 something cannot be reached, 4 a running job failed, 130 interrupted,\n"
           "128 + signal when stopped at once\n",
           stdout);

@@ -28,8 +28,9 @@ struct output {
     spate_result *result;
     uint32_t column_count; /* with op */
     const char **names;
-    bool *numeric;         /* aligned to the right; unquoted in JSON */
-    bool with_op, collect; /* collect: rows wait in `rows` until the end */
+    bool *numeric;           /* aligned to the right; unquoted in JSON */
+    const char *json_prefix; /* first in each object of JSON; NULL: nothing */
+    bool with_op, collect;   /* collect: rows wait in `rows` until the end */
     struct final_rows rows;
     uint64_t printed, limit; /* limit 0: none */
     const char **cells;

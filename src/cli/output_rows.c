@@ -76,6 +76,7 @@ static void print_json_cell(const char *cell, size_t length, bool number)
 static void print_json_row(const struct output *output, const char *const *cells, const size_t *lengths)
 {
     fputc('{', stdout);
+    fputs(output->json_prefix == NULL ? "" : output->json_prefix, stdout);
     for (uint32_t c = 0; c < output->column_count; c++) {
         fputs(c == 0 ? "" : ",", stdout);
         print_json_text(output->names[c], strlen(output->names[c]));

@@ -8,6 +8,7 @@
 #include "cli/error_print.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
+#include "spate/operations.h"
 
 enum { BACKGROUND_MAX = 256, WAIT_MS = 100 };
 
@@ -232,6 +233,40 @@ static int run_wait_for_background(struct run *run)
     return code;
 }
 
+/* One-off wishes are not repeated when the job is run again. */
+static bool is_kept(const char *setting)
+{
+    static const char *const once[] = {"execution.state-recovery.", "high-availability.standby=", "debug."};
+    for (size_t i = 0; i < sizeof once / sizeof once[0]; i++) {
+        if (strncmp(setting, once[i], strlen(once[i])) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What runs the jobs of these scripts again, for the storage. */
+static int run_tell_scripts(struct run *run, const struct script *scripts, uint32_t count)
+{
+    const char *settings[512];
+    char folder[4096];
+    struct text_builder sql = {0};
+    uint32_t kept = 0;
+    for (const char **at = run->options->settings; at != NULL && *at != NULL && kept < 511; at++) {
+        settings[kept] = *at;
+        kept += is_kept(*at);
+    }
+    settings[kept] = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        text_append_format(&sql, "%s%s%s\n", i == 0 ? "" : "\n", SCRIPT_HEAD, scripts[i].name);
+        text_append(&sql, scripts[i].kept.bytes, scripts[i].kept.length);
+    }
+    bool told =
+        !sql.failed && getcwd(folder, sizeof folder) != NULL && spate_session_script(run->session, sql.bytes, folder, settings) == SPATE_OK;
+    text_builder_close(&sql);
+    return told ? 0 : run_fail(run, false);
+}
+
 int run_scripts(const struct run_options *options, const struct script *scripts, uint32_t count)
 {
     struct run run = {.options = options, .script = &scripts[0]};
@@ -246,7 +281,7 @@ int run_scripts(const struct run_options *options, const struct script *scripts,
     }
     spate_session_on_notice(run.session, run_notice, NULL);
     signals_start(run.session);
-    int code = 0;
+    int code = options->mode == RUN_EXECUTE ? run_tell_scripts(&run, scripts, count) : 0;
     for (uint32_t i = 0; i < count && code == 0; i++) {
         run.script = &scripts[i];
         code = run_script(&run);

@@ -19,7 +19,7 @@ static int read_stream(FILE *file, struct text_builder *out)
 int script_from_text(const char *name, const char *text, const struct variables *variables, struct script *script)
 {
     *script = (struct script){.name = name};
-    int code = variables_replace(variables, name, text_from(text), &script->text);
+    int code = variables_replace(variables, name, text_from(text), &script->text, &script->kept);
     text_append(&script->text, "", 0);
     return code;
 }
@@ -43,7 +43,7 @@ int script_read_file(const char *path, const struct variables *variables, struct
         fprintf(stderr, "spate: cannot read '%s': %s\n", path, strerror(failed));
         code = 2;
     } else {
-        code = variables_replace(variables, script->name, (struct text){raw.bytes, raw.length}, &script->text);
+        code = variables_replace(variables, script->name, (struct text){raw.bytes, raw.length}, &script->text, &script->kept);
         text_append(&script->text, "", 0);
     }
     text_builder_close(&raw);
@@ -53,4 +53,5 @@ int script_read_file(const char *path, const struct variables *variables, struct
 void script_close(struct script *script)
 {
     text_builder_close(&script->text);
+    text_builder_close(&script->kept);
 }

@@ -46,19 +46,35 @@ static int variables_unset(const char *source, struct text text, size_t at, stru
     return 2;
 }
 
-int variables_replace(const struct variables *variables, const char *source, struct text text, struct text_builder *out)
+/* A value in a text whose variables are replaced again. */
+static void append_kept(struct text name, const char *value, struct text_builder *kept)
+{
+    if (name.length > 4 && memcmp(name.bytes, "env:", 4) == 0) {
+        text_append_format(kept, "${%.*s}", (int)name.length, name.bytes);
+        return;
+    }
+    for (const char *at = value; *at != '\0'; at++) {
+        text_append_text(kept, at[0] == '$' && at[1] == '{' ? "$" : "");
+        text_append_char(kept, *at);
+    }
+}
+
+int variables_replace(const struct variables *variables, const char *source, struct text text, struct text_builder *out,
+                      struct text_builder *kept)
 {
     for (size_t at = 0; at < text.length;) {
         const char *here = text.bytes + at;
         size_t left = text.length - at;
         if (left >= 3 && memcmp(here, "$${", 3) == 0) {
             text_append_text(out, "${");
+            text_append_text(kept, "$${");
             at += 3;
             continue;
         }
         const char *end = left >= 3 && memcmp(here, "${", 2) == 0 ? memchr(here, '}', left) : NULL;
         if (end == NULL) {
             text_append_char(out, *here);
+            text_append_char(kept, *here);
             at++;
             continue;
         }
@@ -68,6 +84,7 @@ int variables_replace(const struct variables *variables, const char *source, str
             return variables_unset(source, text, at, name);
         }
         text_append_text(out, value);
+        append_kept(name, value, kept);
         at += (size_t)(end - here) + 1;
     }
     return 0;

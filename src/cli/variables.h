@@ -14,6 +14,8 @@ struct variables {
     uint32_t count;
 };
 int variables_add(struct variables *variables, const char *definition);
-int variables_replace(const struct variables *variables, const char *source, struct text text, struct text_builder *out);
+/* kept: the same text with ${env:...} as it stands, to be replaced again later. */
+int variables_replace(const struct variables *variables, const char *source, struct text text, struct text_builder *out,
+                      struct text_builder *kept);
 
 #endif

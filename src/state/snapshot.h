@@ -103,10 +103,14 @@ struct snapshot_rows {
     const struct batch *batch; /* dense */
     const uint64_t *ids;       /* by row; unique within the chain */
     uint32_t chain;            /* which one: ids of different chains have nothing to do with each other */
+    uint32_t stored_bytes;     /* of the block that they came in */
 };
 struct snapshot_target { /* who takes the rows */
     /* The table of an operator by their names: its declaration; NULL: nobody knows it. */
     const struct snapshot_table *(*find)(void *context, const char *operator_id, const char *table, void **handle);
+    /* Instead of `find`, for a reader that knows no operators: the table with the columns that the file names, a line each: name, tab,
+     * type. NULL: its rows are not wanted. */
+    const struct snapshot_table *(*describe)(void *context, const char *operator_id, const char *table, struct text columns, void **handle);
     enum status (*take)(void *context, void *handle, const struct snapshot_table *table, const struct snapshot_rows *rows,
                         struct error *err);
     void *context;

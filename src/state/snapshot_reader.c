@@ -30,7 +30,7 @@ struct snapshot_reader {
     const char *file;
     bool oldest, begun, ended;
     uint64_t offset; /* of what is in `pending` */
-    uint32_t blocks;
+    uint32_t blocks, block_bytes;
     struct text_builder pending, raw;
     struct chain_table **numbered;
     uint32_t numbered_count, numbered_capacity;
@@ -101,8 +101,10 @@ static void claim(struct snapshot_reader *reader, struct chain_table *table, con
                   size_t length)
 {
     const struct snapshot_target *target = &reader->target;
-    table->declared = target->find(target->context, operator_id, name, &table->handle);
-    if (table->declared != NULL && columns_fit(table->declared, lines, length)) {
+    bool described = target->describe != NULL;
+    table->declared = described ? target->describe(target->context, operator_id, name, (struct text){lines, length}, &table->handle)
+                                : target->find(target->context, operator_id, name, &table->handle);
+    if (table->declared != NULL && (described || columns_fit(table->declared, lines, length))) {
         reader->has_late_tables = reader->has_late_tables || table->declared->after_others;
         return;
     }
@@ -222,7 +224,7 @@ static enum status deliver(struct snapshot_reader *reader, const struct chain_ta
     if (count < batch->count) {
         TRY(batch_gather(reader->target.budget, batch, reader->kept, count, &kept, err));
     }
-    struct snapshot_rows rows = {count < batch->count ? &kept : batch, reader->ids, reader->chain};
+    struct snapshot_rows rows = {count < batch->count ? &kept : batch, reader->ids, reader->chain, reader->block_bytes};
     enum status status = reader->target.take(reader->target.context, table->handle, table->declared, &rows, err);
     batch_release(&kept);
     return status;
@@ -385,6 +387,7 @@ static enum status read_whole(struct snapshot_reader *reader, const char *bytes,
         if (block_checksum(&header, stored) != header.checksum) {
             return corrupt(reader, "the checksum of a block differs", err);
         }
+        reader->block_bytes = (uint32_t)whole;
         if (needs_payload(reader, &header)) {
             TRY(unpack(reader, &header, stored, &payload, err));
             TRY(read_block(reader, &header, payload, err));

@@ -1,0 +1,50 @@
+/* spate/operations.h: jobs from outside: what there is in a storage, their state, savepoints, what runs them again.
+ *
+ * For         tools; the command line's `job`, `savepoint` and `state` are made of it.
+ * Storage     That of the session's settings ("storage.uri=..." in spate_session_open).
+ * Results     SPATE_RESULT_ROWS: take their rows with spate_result_next or spate_result_next_text.
+ * Threads     As in spate/spate.h.
+ */
+#ifndef SPATE_OPERATIONS_H
+#define SPATE_OPERATIONS_H
+
+#include "spate/spate.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The scripts that the session runs, as they are to be run again ("-- spate:script NAME" before each), the working folder and the
+ * settings that were given ("key=value", NULL-terminated): stored with the jobs that the session starts. */
+SPATE_API int spate_session_script(spate_session *session, const char *sql, const char *folder, const char *const *settings);
+
+/* Name, id, status (RUNNING, FINISHED, STOPPED, DEAD: killed or crashed, UNKNOWN), process, latest checkpoint. */
+SPATE_API int spate_job_list(spate_session *session, spate_result **result);
+/* What is known of a job (its name or id): rows of key and value. */
+SPATE_API int spate_job_show(spate_session *session, const char *job, spate_result **result);
+
+struct spate_job_script {
+    size_t size;        /* sizeof(struct spate_job_script), set by the caller */
+    const char *name;   /* of the job */
+    const char *sql;    /* as given to spate_session_script */
+    const char *folder; /* where it was run */
+    const char *const *settings;
+    uint32_t setting_count;
+    const char *const *missing; /* settings that were secrets: to be given again */
+    uint32_t missing_count;
+};
+/* What runs the job again. A job that runs is an error. The texts live as long as the session. */
+SPATE_API int spate_job_script(spate_session *session, const char *job, struct spate_job_script *script);
+/* A savepoint by the process that runs the job; when none does, of its latest checkpoint. `place` as in spate_result_savepoint; the text
+ * lives as long as the session. */
+SPATE_API int spate_job_savepoint(spate_session *session, const char *job, const char *place, int64_t timeout_ms, const char **where);
+
+/* The tables of a state: operator, table, columns, rows, bytes. `of`: a job (its latest checkpoint) or the path or URI of a savepoint. */
+SPATE_API int spate_state_list(spate_session *session, const char *of, spate_result **result);
+/* The rows of a table, with their own types; `table` NULL: the only one of the operator. */
+SPATE_API int spate_state_rows(spate_session *session, const char *of, const char *operator_id, const char *table, spate_result **result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
