@@ -76,13 +76,15 @@ enum status durable_open(spate_result *result, struct plan_context *context, str
     enum job_start start;
     TRY(durable_storage(session, err));
     TRY(durable_name(result, err));
-    const struct checkpointer_spec spec = {.storage = session->storage,
-                                           .job = result->job_name,
-                                           .budget = &session->budget,
-                                           .clock = session->clock,
-                                           .settings = settings_checkpoints(&session->settings),
-                                           .cancelled = &session->cancelled};
+    struct checkpointer_spec spec = {.storage = session->storage,
+                                     .job = result->job_name,
+                                     .budget = &session->budget,
+                                     .clock = session->clock,
+                                     .settings = settings_checkpoints(&session->settings),
+                                     .cancelled = &session->cancelled};
+    spec.settings.fresh = spec.settings.fresh && !result->durable; /* once, not at each restart */
     TRY(checkpointer_open(&spec, &result->checkpointer, &start, &result->message, err));
+    result->durable = true;
     name_job(result->checkpointer, context);
     result->finished = start == START_FINISHED;
     return session->script == NULL ? job_record_mark(session->storage, context->job_id, DESIRED_RUNNING, err)

@@ -31,7 +31,7 @@ void session_tell(spate_session *session, const char *format, ...)
 
 static bool is_running(const spate_result *result)
 {
-    return result->job_name != NULL && result->job != NULL && result->state == JOB_RUNNING;
+    return result->job_name != NULL && (result->recovering || (result->job != NULL && result->state == JOB_RUNNING));
 }
 
 static const char *result_job_id(const spate_result *result)
@@ -64,7 +64,7 @@ enum status jobs_list(spate_session *session, struct text_table *table, struct e
         strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
         text_table_add(table, result_job_id(job));
         text_table_add(table, job->job_name);
-        text_table_add(table, job->stopping ? "CANCELLING" : "RUNNING");
+        text_table_add(table, job->recovering ? "RESTARTING" : job->stopping ? "CANCELLING" : "RUNNING");
         text_table_add(table, text);
     }
     return STATUS_OK;

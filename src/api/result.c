@@ -155,6 +155,9 @@ enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct
 {
     spate_session *session = result->session;
     *step = SPATE_STEP_ENDED;
+    if (result->recovering) {
+        return recovery_step(result, wait_ms, step, err);
+    }
     if (result->job == NULL || result->state == JOB_ENDED) {
         return STATUS_OK;
     }
@@ -167,6 +170,10 @@ enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct
         status = result_checkpoint(result, err);
     }
     session_set_running(session, NULL);
+    if (status != STATUS_OK && recovery_begin(result, status, err)) {
+        *step = SPATE_STEP_IDLE;
+        return STATUS_OK;
+    }
     TRY(status);
     if (result->state == JOB_CANCELLED) {
         return error_set(err, ERROR_CANCELLED, "the statement was cancelled");

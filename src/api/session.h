@@ -56,7 +56,12 @@ struct spate_result {
     struct checkpointer *checkpointer; /* NULL: the job leaves nothing behind */
     const char *job_name;              /* of an INSERT; NULL: a query */
     bool stopping;                     /* spate_result_stop was called */
-    bool finished;                     /* an earlier process has brought the job to its end */
+    bool durable;                      /* it has had a checkpointer */
+    bool worked;                       /* some attempt got past its first tick */
+    bool recovering;                   /* it failed, and is started again at recover_at_us */
+    int64_t recover_at_us;
+    struct restart_state restarts;
+    bool finished; /* an earlier process has brought the job to its end */
     enum job_state state;
     int64_t ticks; /* since the job was started or restarted */
     uint32_t restarts;
@@ -89,6 +94,9 @@ enum status durable_storage(spate_session *session, struct error *err); /* opens
 enum status durable_name(spate_result *result, struct error *err);
 enum status durable_savepoint(spate_result *result, const char *place, const char **where, struct error *err);
 void durable_close_session(spate_session *session);
+/* api/recovery.c: after a failure: is the job started again? Then it waits, and recovery_step does the rest. */
+bool recovery_begin(spate_result *result, enum status status, const struct error *err);
+enum status recovery_step(spate_result *result, int64_t wait_ms, int *step, struct error *err);
 /* api/restart.c: 'debug.restart-every': takes the job's state, ends it, and goes on with a new job from the state. */
 enum status result_restart(spate_result *result, struct error *err);
 /* The same at the end: what sinks have kept back is shown. */

@@ -7,8 +7,13 @@ static const char *const overflow_modes[] = {"error", "wrap", NULL};
 static const char *const not_null_modes[] = {"ERROR", "DROP", NULL};
 static const char *const checkpoint_modes[] = {"EXACTLY_ONCE", "AT_LEAST_ONCE", NULL};
 static const char *const externalized_modes[] = {"RETAIN_ON_CANCELLATION", "DELETE_ON_CANCELLATION", "NO_EXTERNALIZED_CHECKPOINTS", NULL};
+static const char *const checkpoint_storages[] = {"filesystem", "jobmanager", NULL};
 static const char *const claim_modes[] = {"NO_CLAIM", "CLAIM", "LEGACY", NULL};
 static const char *const sync_modes[] = {"auto", "true", "false", NULL};
+
+static const char *const restart_types[] = {"default",    "none",         "off",         "disable",           "fixed-delay",
+                                            "fixeddelay", "failure-rate", "failurerate", "exponential-delay", "exponentialdelay",
+                                            NULL};
 
 static const char *check_parallelism(const void *value)
 {
@@ -61,9 +66,36 @@ static const char *check_checkpoint_mode(const void *value)
     return *(const int32_t *)value == 0 ? NULL : "checkpoints here are always exactly once, at no cost over AT_LEAST_ONCE";
 }
 
+static const char *check_checkpoint_storage(const void *value)
+{
+    return *(const int32_t *)value == 0 ? NULL : "a checkpoint outlives the process: it cannot be in its memory";
+}
+
 static const char *check_claim_mode(const void *value)
 {
     return *(const int32_t *)value == 0 ? NULL : "a savepoint is always left as it is: its files are its own";
+}
+
+static const char *check_failures(const void *value)
+{
+    int64_t failures = *(const int64_t *)value;
+    return failures >= 1 && failures < RESTART_FAILURES_MAX ? NULL : "it must be from 1 to 99";
+}
+
+static const char *check_multiplier(const void *value)
+{
+    return *(const double *)value >= 1 ? NULL : "it must be 1 or more";
+}
+
+static const char *check_jitter(const void *value)
+{
+    double jitter = *(const double *)value;
+    return jitter >= 0 && jitter <= 1 ? NULL : "it must be from 0 to 1";
+}
+
+static const char *check_delay(const void *value)
+{
+    return ((const struct duration *)value)->us > 0 ? NULL : "it must be more than 0";
 }
 
 const struct option_def session_options[] = {
@@ -114,6 +146,11 @@ const struct option_def session_options[] = {
     {.name = "execution.checkpointing.savepoint-dir",
      OPTION_TEXT(struct session_settings, savepoint_dir),
      .summary = "A folder or URI for savepoints that are given no place; not set: they stay with the job."},
+    {.name = "execution.checkpointing.storage",
+     OPTION_CHOICE(struct session_settings, checkpoint_storage, checkpoint_storages),
+     .initial = "filesystem",
+     .check = check_checkpoint_storage,
+     .summary = "The kind of place of checkpoints: always filesystem, which 'storage.uri' names."},
     {.name = "execution.checkpointing.timeout",
      OPTION_DURATION(struct session_settings, checkpoint_timeout),
      .initial = "10 min",
@@ -178,6 +215,63 @@ const struct option_def session_options[] = {
      OPTION_DURATION(struct session_settings, tick_target),
      .initial = "20 ms",
      .summary = "How long a tick lasts under load."},
+    {.name = "restart-strategy.exponential-delay.attempts-before-reset-backoff",
+     OPTION_INT64(struct session_settings, restart_backoffs),
+     .initial = "2147483647",
+     .check = option_check_positive,
+     .summary = "exponential-delay: restarts without a calm time between them before the job has failed."},
+    {.name = "restart-strategy.exponential-delay.backoff-multiplier",
+     OPTION_DOUBLE(struct session_settings, restart_multiplier),
+     .initial = "1.5",
+     .check = check_multiplier,
+     .summary = "exponential-delay: what each delay is of the one before."},
+    {.name = "restart-strategy.exponential-delay.initial-backoff",
+     OPTION_DURATION(struct session_settings, restart_initial),
+     .initial = "1 s",
+     .check = check_delay,
+     .summary = "exponential-delay: the first delay."},
+    {.name = "restart-strategy.exponential-delay.jitter-factor",
+     OPTION_DOUBLE(struct session_settings, restart_jitter),
+     .initial = "0.1",
+     .check = check_jitter,
+     .summary = "exponential-delay: the share of a delay by which it is made longer or shorter at random."},
+    {.name = "restart-strategy.exponential-delay.max-backoff",
+     OPTION_DURATION(struct session_settings, restart_most),
+     .initial = "1 min",
+     .check = check_delay,
+     .summary = "exponential-delay: the longest delay."},
+    {.name = "restart-strategy.exponential-delay.reset-backoff-threshold",
+     OPTION_DURATION(struct session_settings, restart_reset),
+     .initial = "1 h",
+     .summary = "exponential-delay: after so long without a failure delays begin anew."},
+    {.name = "restart-strategy.failure-rate.delay",
+     OPTION_DURATION(struct session_settings, restart_rate_delay),
+     .initial = "1 s",
+     .summary = "failure-rate: the time between a failure and the restart."},
+    {.name = "restart-strategy.failure-rate.failure-rate-interval",
+     OPTION_DURATION(struct session_settings, restart_interval),
+     .initial = "1 min",
+     .check = check_delay,
+     .summary = "failure-rate: the time within which failures are counted."},
+    {.name = "restart-strategy.failure-rate.max-failures-per-interval",
+     OPTION_INT64(struct session_settings, restart_failures),
+     .initial = "1",
+     .check = check_failures,
+     .summary = "failure-rate: with more failures in the interval the job has failed."},
+    {.name = "restart-strategy.fixed-delay.attempts",
+     OPTION_INT64(struct session_settings, restart_attempts),
+     .initial = "1",
+     .check = option_check_not_negative,
+     .summary = "fixed-delay: restarts before the job has failed."},
+    {.name = "restart-strategy.fixed-delay.delay",
+     OPTION_DURATION(struct session_settings, restart_delay),
+     .initial = "1 s",
+     .summary = "fixed-delay: the time between a failure and the restart."},
+    {.name = "restart-strategy.type",
+     OPTION_CHOICE(struct session_settings, restart_type, restart_types),
+     .initial = "default",
+     .summary = "How a job with checkpoints is started again when a file or peer failed it: none, fixed-delay, failure-rate, "
+                "exponential-delay (the default). Jobs without checkpoints, and failures that would only come again, are not restarted."},
     {.name = "s3.*",
      OPTION_TEXT(struct session_settings, storage_other),
      .flags = OPTION_PREFIX,
@@ -224,6 +318,18 @@ const uint32_t session_option_count = ARRAY_LENGTH(session_options);
 static const struct {
     const char *key, *summary;
 } advisory[] = {
+    {"execution.checkpointing.aligned-checkpoint-timeout", "a checkpoint is taken between two ticks: nothing waits to be aligned"},
+    {"execution.checkpointing.checkpoints-after-tasks-finish", "checkpoints go on when some sources have ended"},
+    {"execution.checkpointing.create-subdir", "each job has folders of its own"},
+    {"execution.checkpointing.data-inline-threshold", "the state of a worker is one file"},
+    {"execution.checkpointing.file-merging.enabled", "the state of a worker is one file"},
+    {"execution.checkpointing.file-merging.across-checkpoint-boundary", "the state of a worker is one file"},
+    {"execution.checkpointing.file-merging.max-file-size", "the state of a worker is one file"},
+    {"execution.checkpointing.max-concurrent-checkpoints", "one checkpoint is under way at a time"},
+    {"execution.checkpointing.unaligned.enabled", "a checkpoint is taken between two ticks: no rows are on their way"},
+    {"execution.checkpointing.unaligned.forced", "a checkpoint is taken between two ticks: no rows are on their way"},
+    {"execution.checkpointing.write-buffer-size", "files of state are written whole"},
+    {"state.backend.type", "state is in memory, and in checkpoints"},
     {"execution.runtime-mode", "the final rows of a query are the same in STREAMING and BATCH"},
     {"table.exec.mini-batch.allow-latency", "a tick is the batch, see pipeline.tick.target"},
     {"table.exec.mini-batch.enabled", "rows are always processed in batches, one per tick"},
@@ -234,6 +340,53 @@ static const struct {
     {"table.optimizer.reuse-sub-plan-enabled", "equal parts of a plan are always computed once"},
     {"table.optimizer.reuse-source-enabled", "a table that is read twice is always read once"},
 };
+
+/* Keys of Flink's reference that would have to act and do not: refused with the reason. */
+static const struct {
+    const char *key, *reason;
+} refused[] = {
+    {"execution.checkpointing.during-recovery.enabled", "checkpoints begin when the state has been restored"},
+    {"execution.checkpointing.interval-during-backlog", "sources do not tell backlog from the rest: set execution.checkpointing.interval"},
+    {"execution.checkpointing.local-backup.dirs", "a checkpoint has one place, execution.checkpointing.dir"},
+    {"execution.checkpointing.local-backup.enabled", "a checkpoint has one place, execution.checkpointing.dir"},
+    {"execution.checkpointing.pause-sources-until-first-checkpoint", "sources begin at once"},
+    {"execution.state-recovery.from-local", "state comes from the storage"},
+    {"execution.state-recovery.without-channel-state.checkpoint-id", "checkpoints hold no rows that are on their way"},
+};
+
+/* Keys that Flink has renamed. */
+static const struct {
+    const char *old_key, *key;
+} renamed[] = {
+    {"execution.savepoint-restore-mode", "execution.state-recovery.claim-mode"},
+    {"execution.savepoint.ignore-unclaimed-state", "execution.state-recovery.ignore-unclaimed-state"},
+    {"execution.savepoint.path", "execution.state-recovery.path"},
+    {"restart-strategy", "restart-strategy.type"},
+    {"state.backend.incremental", "execution.checkpointing.incremental"},
+    {"state.checkpoints.dir", "execution.checkpointing.dir"},
+    {"state.checkpoints.num-retained", "execution.checkpointing.num-retained"},
+    {"state.savepoints.dir", "execution.checkpointing.savepoint-dir"},
+};
+
+static const char *current_key(const char *key)
+{
+    for (uint32_t i = 0; i < ARRAY_LENGTH(renamed); i++) {
+        if (strcmp(renamed[i].old_key, key) == 0) {
+            return renamed[i].key;
+        }
+    }
+    return key;
+}
+
+static enum status settings_check_refused(const char *key, struct error *err)
+{
+    for (uint32_t i = 0; i < ARRAY_LENGTH(refused); i++) {
+        if (strcmp(refused[i].key, key) == 0) {
+            return error_set(err, ERROR_UNKNOWN_OPTION, "'%s' is not supported: %s", key, refused[i].reason);
+        }
+    }
+    return STATUS_OK;
+}
 
 bool settings_advisory(uint32_t i, const char **key, const char **summary)
 {
@@ -307,6 +460,35 @@ static void settings_forget_storage(struct settings *settings, const char *key)
     }
 }
 
+struct restart_settings settings_restarts(const struct settings *settings)
+{
+    static const enum restart_kind kinds[] = {
+        RESTART_EXPONENTIAL_DELAY,
+        RESTART_NONE,
+        RESTART_NONE,
+        RESTART_NONE,
+        RESTART_FIXED_DELAY,
+        RESTART_FIXED_DELAY,
+        RESTART_FAILURE_RATE,
+        RESTART_FAILURE_RATE,
+        RESTART_EXPONENTIAL_DELAY,
+        RESTART_EXPONENTIAL_DELAY,
+    };
+    const struct session_settings *values = &settings->values;
+    return (struct restart_settings){.kind = kinds[values->restart_type],
+                                     .attempts = values->restart_attempts,
+                                     .delay_us = values->restart_delay.us,
+                                     .failures = values->restart_failures,
+                                     .interval_us = values->restart_interval.us,
+                                     .rate_delay_us = values->restart_rate_delay.us,
+                                     .initial_us = values->restart_initial.us,
+                                     .most_us = values->restart_most.us,
+                                     .reset_us = values->restart_reset.us,
+                                     .backoffs = values->restart_backoffs,
+                                     .multiplier = values->restart_multiplier,
+                                     .jitter = values->restart_jitter};
+}
+
 bool settings_are_durable(const struct settings *settings)
 {
     return settings->values.checkpoint_interval.us > 0 || settings->values.recovery_path != NULL;
@@ -333,6 +515,8 @@ enum status settings_set(struct settings *settings, const char *key, const char 
 {
     *message = NULL;
     char *copy;
+    key = current_key(key);
+    TRY(settings_check_refused(key, err));
     TRY_ALLOC(copy, arena_text(settings->arena, value, strlen(value)), err);
     int found = settings_find_advisory(key);
     if (found >= 0) {
@@ -364,6 +548,7 @@ static enum status settings_reset_one(struct settings *settings, const struct op
 enum status settings_reset(struct settings *settings, const char *key, struct error *err)
 {
     if (key != NULL) {
+        key = current_key(key);
         int found = settings_find_advisory(key);
         if (found >= 0) {
             settings->advisory_texts[found] = NULL;

@@ -12,6 +12,7 @@
 #include "base/option.h"
 #include "functions/evaluation.h"
 #include "job/checkpointer.h"
+#include "job/restart_strategy.h"
 #include "plan/plan.h"
 
 struct session_settings {
@@ -26,8 +27,12 @@ struct session_settings {
     const char *job_name; /* NULL: not set */
     struct duration checkpoint_interval, checkpoint_min_pause, checkpoint_timeout;
     int64_t checkpoints_retained, checkpoints_tolerable_failed;
+    int32_t restart_type;
+    int64_t restart_attempts, restart_failures, restart_backoffs;
+    struct duration restart_delay, restart_interval, restart_rate_delay, restart_initial, restart_most, restart_reset;
+    double restart_multiplier, restart_jitter;
     bool checkpoint_incremental, ignore_unclaimed, fresh, standby;
-    int32_t checkpoint_mode, externalized, claim_mode;
+    int32_t checkpoint_mode, checkpoint_storage, externalized, claim_mode;
     const char *checkpoint_dir, *savepoint_dir, *recovery_path, *storage_uri;
     const char *storage_other; /* the last of the keys below "storage.", "azure.", "s3."; all are in `storage` */
 };
@@ -51,6 +56,7 @@ void settings_each(const struct settings *settings, void (*each)(void *context, 
 enum status settings_evaluation(const struct settings *settings, struct arena *arena, struct evaluation *evaluation, struct error *err);
 struct plan_settings settings_plan(const struct settings *settings);
 bool settings_are_durable(const struct settings *settings); /* INSERTs have checkpoints, or start from a savepoint */
+struct restart_settings settings_restarts(const struct settings *settings);
 struct checkpoint_settings settings_checkpoints(const struct settings *settings);
 /* The key, the default and the meaning of advisory key i; false past the last. */
 /* table.dml-sync: is an INSERT waited for before the next statement? */

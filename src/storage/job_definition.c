@@ -12,7 +12,7 @@
 
 enum { CHANGES_TRIED = 10 };
 #define SQL_NAME "job.sql"
-#define SCOPE    "job"
+#define SCOPE    "run"
 
 /* ---- the record ---- */
 

@@ -1,7 +1,7 @@
 /* storage/job_definition.h: what runs a job again: its SQL, working folder and settings.
  *
  * For         jobs that outlive their process: written when one starts, read by `spate job restart`.
- * Layout      artifact "job.sql" (artifacts.h); configuration "job" (config_store.h): {"folder","settings":{},"missing":[]}.
+ * Layout      artifact "job.sql" (artifacts.h); configuration "run" (config_store.h): {"folder","settings":{},"missing":[]}.
  *             The job's record names both.
  * Invariants  What has not changed is not written again. A secret is stored as the reference that it was given as (${env:NAME}); one given
  *             in plain is not stored: `secrets` says which settings have to be given again.

@@ -1,0 +1,101 @@
+/* A job that fails for a reason that may pass is planned and started again from its last checkpoint, in this process. What its sinks showed
+ * and its sources read after that checkpoint is undone by the restore, as after a crash. */
+#include <string.h>
+#include <unistd.h>
+
+#include "api/session.h"
+#include "base/random.h"
+#include "storage/job_definition.h"
+
+static int64_t now_us(const spate_result *result)
+{
+    const struct clock *clock = result->session->clock;
+    return clock->monotonic_us(clock);
+}
+
+/* A job that has never done anything would fail in the same way again: that is the user's to know at once. */
+static bool may_recover(const spate_result *result, enum status status)
+{
+    return status == STATUS_UNAVAILABLE && result->worked && result->durable && !result->stopping &&
+           !atomic_load(&result->session->cancelled);
+}
+
+static void close_attempt(spate_result *result)
+{
+    result->message = ""; /* it was the checkpointer's */
+    job_destroy(result->job);
+    result->job = NULL;
+    checkpointer_close(result->checkpointer);
+    result->checkpointer = NULL;
+    if (result->plan != NULL) {
+        plan_close(result->plan);
+    }
+    result->plan = NULL;
+}
+
+bool recovery_begin(spate_result *result, enum status status, const struct error *err)
+{
+    spate_session *session = result->session;
+    const struct restart_settings settings = settings_restarts(&session->settings);
+    struct random_source random;
+    int64_t delay_us;
+    if (result->job != NULL) {
+        result->worked = result->worked || job_ticks(result->job) > 0;
+    }
+    random_open(&random, 0);
+    double share = (double)(random_next(&random) >> 11) / 9007199254740992.0;
+    if (!may_recover(result, status) || !restart_strategy_next(&result->restarts, &settings, now_us(result), share, &delay_us)) {
+        return false;
+    }
+    close_attempt(result);
+    result->recovering = true;
+    result->recover_at_us = now_us(result) + delay_us;
+    session_tell(session, "job '%s' failed: %s", result->job_name, err->text);
+    session_tell(session, "job '%s' is started again in %.1f s from its last checkpoint (restart %llu)", result->job_name,
+                 (double)delay_us / 1000000, (unsigned long long)result->restarts.failures);
+    return true;
+}
+
+/* Stopped while it waited: its last checkpoint is where it goes on when it is run again. */
+static enum status end_waiting(spate_result *result, int *step)
+{
+    result->recovering = false;
+    result->state = JOB_ENDED;
+    *step = SPATE_STEP_ENDED;
+    return STATUS_OK;
+}
+
+static enum status start_again(spate_result *result, struct error *err)
+{
+    enum status status = statement_start_again(result, 0, err);
+    if (status != STATUS_OK) {
+        struct error failure = *err;
+        if (recovery_begin(result, status, &failure)) {
+            return STATUS_OK;
+        }
+        result->recovering = false;
+        result->state = JOB_FAILED;
+        close_attempt(result);
+        return status;
+    }
+    result->recovering = false;
+    session_tell(result->session, "%s", result->message[0] != '\0' ? result->message : "the job begins anew: it had no checkpoint yet");
+    return STATUS_OK;
+}
+
+enum status recovery_step(spate_result *result, int64_t wait_ms, int *step, struct error *err)
+{
+    *step = SPATE_STEP_IDLE;
+    if (atomic_load(&result->session->cancelled)) {
+        return error_set(err, ERROR_CANCELLED, "the statement was cancelled");
+    }
+    if (result->stopping) {
+        return end_waiting(result, step);
+    }
+    int64_t left_us = result->recover_at_us - now_us(result);
+    if (left_us > 0) {
+        usleep((useconds_t)(left_us < wait_ms * 1000 ? left_us : wait_ms * 1000));
+        return STATUS_OK;
+    }
+    return start_again(result, err);
+}
