@@ -44,7 +44,7 @@ bool recovery_begin(spate_result *result, enum status status, const struct error
     }
     random_open(&random, 0);
     double share = (double)(random_next(&random) >> 11) / 9007199254740992.0;
-    if (!may_recover(result, status) || !restart_strategy_next(&result->restarts, &settings, now_us(result), share, &delay_us)) {
+    if (!may_recover(result, status) || !restart_strategy_next(&result->recovery, &settings, now_us(result), share, &delay_us)) {
         return false;
     }
     close_attempt(result);
@@ -52,7 +52,7 @@ bool recovery_begin(spate_result *result, enum status status, const struct error
     result->recover_at_us = now_us(result) + delay_us;
     session_tell(session, "job '%s' failed: %s", result->job_name, err->text);
     session_tell(session, "job '%s' is started again in %.1f s from its last checkpoint (restart %llu)", result->job_name,
-                 (double)delay_us / 1000000, (unsigned long long)result->restarts.failures);
+                 (double)delay_us / 1000000, (unsigned long long)result->recovery.failures);
     return true;
 }
 

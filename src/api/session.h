@@ -60,7 +60,7 @@ struct spate_result {
     bool worked;                       /* some attempt got past its first tick */
     bool recovering;                   /* it failed, and is started again at recover_at_us */
     int64_t recover_at_us;
-    struct restart_state restarts;
+    struct restart_state recovery;
     bool finished; /* an earlier process has brought the job to its end */
     enum job_state state;
     int64_t ticks; /* since the job was started or restarted */

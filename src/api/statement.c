@@ -158,6 +158,7 @@ static enum status inserts_run(struct statement *self, const struct ast_statemen
     }
     if (self->mode == STATEMENT_EXECUTE && settings_are_durable(&self->session->settings)) {
         TRY(durable_open(self->result, &self->context, err));
+        self->context.settings.pipeline.checkpointed = true; /* also without an interval, when it comes from a savepoint */
     }
     TRY(plan_make_inserts(&self->context, bound, count, &self->result->plan, err));
     if (self->mode == STATEMENT_EXPLAIN) {
