@@ -27,6 +27,18 @@ static const char *store_folder(const struct storage *storage)
     return strstr(uri, "://") == NULL ? uri : NULL;
 }
 
+/* The lock's file, or with a suffix a message's. An id may hold a '/'. */
+static void lock_path(const struct storage *storage, const char *id, const char *suffix, char *path, size_t size)
+{
+    size_t length = (size_t)snprintf(path, size, "%s/locks/", store_folder(storage));
+    for (; *id != '\0' && length + 4 < size; id++) {
+        length += (size_t)snprintf(path + length, size - length, *id == '/' || *id == '%' ? "%%%02X" : "%c", (unsigned char)*id);
+    }
+    if (length < size) {
+        snprintf(path + length, size - length, "%s", suffix);
+    }
+}
+
 static void read_owner(int lock, char *owner, size_t size)
 {
     ssize_t length = pread(lock, owner, size - 1, 0);
@@ -69,7 +81,7 @@ enum status job_lock_take(struct storage *storage, const char *id, const struct 
     if (!file_system_make_folders(&file_system_real, path)) {
         return error_set(err, ERROR_STORE_UNAVAILABLE, "cannot make the folder '%s': %s", path, strerror(errno));
     }
-    snprintf(path, sizeof path, "%s/locks/%s", folder, id);
+    lock_path(storage, id, "", path, sizeof path);
     int opened = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (opened < 0) {
         return error_set(err, ERROR_STORE_UNAVAILABLE, "cannot open the lock '%s': %s", path, strerror(errno));
@@ -91,7 +103,7 @@ enum job_running job_lock_look(struct storage *storage, const char *id, int *pid
     if (folder == NULL) {
         return JOB_RUNNING_UNKNOWN;
     }
-    snprintf(path, sizeof path, "%s/locks/%s", folder, id);
+    lock_path(storage, id, "", path, sizeof path);
     int lock = open(path, O_RDONLY | O_CLOEXEC);
     if (lock < 0) {
         return errno == ENOENT ? JOB_RUNNING_NOWHERE : JOB_RUNNING_UNKNOWN;
@@ -106,11 +118,6 @@ enum job_running job_lock_look(struct storage *storage, const char *id, int *pid
 }
 
 /* ---- requests ---- */
-
-static void message_path(const struct storage *storage, const char *id, const char *kind, char *path, size_t size)
-{
-    snprintf(path, size, "%s/locks/%s.%s", store_folder(storage), id, kind);
-}
 
 /* Whole or not at all: written beside, then renamed. */
 static bool message_write(const char *path, const char *text)
@@ -156,7 +163,7 @@ static bool message_read(const char *path, struct arena *arena, const char **lin
 static bool find_reply(struct storage *storage, const char *id, const char *token, struct arena *arena, const char **lines)
 {
     char path[PATH_BYTES];
-    message_path(storage, id, "reply", path, sizeof path);
+    lock_path(storage, id, ".reply", path, sizeof path);
     return message_read(path, arena, lines, 3) && strcmp(lines[0], token) == 0;
 }
 
@@ -194,8 +201,8 @@ enum status job_request_savepoint(struct storage *storage, const char *id, const
     struct random_source random;
     random_open(&random, 0);
     random_name(&random, token);
-    message_path(storage, id, "request", path, sizeof path);
-    message_path(storage, id, "reply", reply, sizeof reply);
+    lock_path(storage, id, ".request", path, sizeof path);
+    lock_path(storage, id, ".reply", reply, sizeof reply);
     int length = snprintf(text, sizeof text, "%s\n%s", token, place == NULL ? "" : place);
     if (length >= (int)sizeof text || !message_write(path, text)) {
         return error_set(err, ERROR_STORE_UNAVAILABLE, "cannot write '%s': %s", path, strerror(errno));
@@ -216,7 +223,7 @@ bool job_request_find(struct storage *storage, const char *id, struct arena *are
     if (store_folder(storage) == NULL) {
         return false;
     }
-    message_path(storage, id, "request", path, sizeof path);
+    lock_path(storage, id, ".request", path, sizeof path);
     if (!message_read(path, arena, lines, 2)) {
         return false;
     }
@@ -227,9 +234,9 @@ bool job_request_find(struct storage *storage, const char *id, struct arena *are
 void job_request_answer(struct storage *storage, const char *id, const struct job_request *request, const char *where, const char *failure)
 {
     char path[PATH_BYTES], text[REQUEST_BYTES];
-    message_path(storage, id, "request", path, sizeof path);
+    lock_path(storage, id, ".request", path, sizeof path);
     unlink(path);
-    message_path(storage, id, "reply", path, sizeof path);
+    lock_path(storage, id, ".reply", path, sizeof path);
     snprintf(text, sizeof text, "%s\n%s\n%s", request->token, failure == NULL ? "ok" : "error", failure == NULL ? where : failure);
     (void)message_write(path, text);
 }
