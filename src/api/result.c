@@ -148,7 +148,9 @@ static enum status result_checkpoint(spate_result *result, struct error *err)
     }
     bool ended = job_reached_end(result->job);
     TRY(checkpointer_finish(result->checkpointer, result->job, ended, err));
-    return ended ? STATUS_OK : job_record_mark(result->session->storage, checkpointer_job_id(result->checkpointer), DESIRED_STOPPED, err);
+    return ended ? STATUS_OK
+                 : job_record_mark(result->session->storage, checkpointer_job_id(result->checkpointer), DESIRED_PAUSED,
+                                   err); /* a stopped one would expire */
 }
 
 enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct error *err)
