@@ -3,7 +3,7 @@
 #include "functions/function.h"
 
 /* Joins that stop, are restored and go on show the same changes, tick by tick, as those that never stopped. */
-enum { SEEDS = 8, PLANS = 3, EVERY = (1 << RESTART_COLUMNS) - 1, COLUMNS = RESTART_COLUMNS };
+enum { SEEDS = RESTART_SEEDS(8), PLANS = 3, EVERY = (1 << RESTART_COLUMNS) - 1, COLUMNS = RESTART_COLUMNS };
 
 static const uint32_t by_key[] = {COLUMN_K}, by_key_and_text[] = {COLUMN_K, COLUMN_S}, by_array[] = {COLUMN_A};
 static const uint32_t twice_by_key[] = {COLUMN_K, COLUMN_K};

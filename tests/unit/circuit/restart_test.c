@@ -1,7 +1,7 @@
 #include "../support/restarts.h"
 
 /* What stops, is restored and goes on shows the same changes, tick by tick, as what never stopped. */
-enum { SEEDS = 25, PLANS = 4, EVERY = (1 << RESTART_COLUMNS) - 1 };
+enum { SEEDS = RESTART_SEEDS(25), PLANS = 4, EVERY = (1 << RESTART_COLUMNS) - 1 };
 
 static const uint32_t by_key[] = {COLUMN_K}, by_key_and_text[] = {COLUMN_K, COLUMN_S}, by_array[] = {COLUMN_A};
 static const uint32_t all_columns[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};

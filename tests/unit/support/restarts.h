@@ -8,6 +8,13 @@
 #ifndef SPATE_TESTS_SUPPORT_RESTARTS_H
 #define SPATE_TESTS_SUPPORT_RESTARTS_H
 
+/* Under a sanitizer, where everything takes ten times as long, a part of the seeds. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define RESTART_SEEDS(count) ((count) / 8 + 1)
+#else
+#define RESTART_SEEDS(count) (count)
+#endif
+
 #include "circuit/held_errors.h"
 #include "circuits.h"
 
