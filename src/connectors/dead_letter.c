@@ -233,6 +233,15 @@ static enum status fill_batch(struct budget *budget, const struct letter *letter
     return STATUS_OK;
 }
 
+void dead_letter_let_go(struct dead_letter *queue, const struct reader *reader)
+{
+    pthread_mutex_lock(&queue->mutex);
+    for (struct letter *letter = queue->first; letter != NULL; letter = letter->next) {
+        letter->reader = letter->reader == reader ? NULL : letter->reader;
+    }
+    pthread_mutex_unlock(&queue->mutex);
+}
+
 static bool letter_is_due(const struct letter *letter)
 {
     return letter->reader == NULL || letter->read <= atomic_load_explicit(&letter->reader->passed, memory_order_acquire);

@@ -33,6 +33,8 @@ void dead_letter_serve(struct dead_letter *queue, struct wakeup *wakeup, bool li
 void dead_letter_stop(struct dead_letter *queue); /* nobody waits any more; further letters are refused (CANCELLED) */
 void dead_letter_wait(struct dead_letter *queue);
 enum status dead_letter_push(struct dead_letter *queue, const struct letter_fields *fields, struct error *err);
+/* The reader closes: its letters wait for nobody any more. */
+void dead_letter_let_go(struct dead_letter *queue, const struct reader *reader);
 /* Refuses a table whose physical columns are not (some of) the five, or of another type. */
 enum status dead_letter_check_table(const struct type *row, const char *table, struct error *err);
 uint64_t dead_letter_count(struct dead_letter *queue); /* letters that may be given out now */

@@ -29,6 +29,9 @@ void filesystem_reader_close(struct reader *reader)
     for (uint32_t i = 0; i < BLOCKS_KEPT; i++) {
         buffer_unref(self->blocks[i]);
     }
+    if (self->source->context.dead_letter != NULL) {
+        dead_letter_let_go(self->source->context.dead_letter, reader);
+    }
     file_list_clear(&self->files);
     progress_log_destroy(self->progress);
     if (self->decoder != NULL) {
