@@ -10,7 +10,7 @@
 
 /* Under a sanitizer, where everything takes ten times as long, a part of the seeds. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define RESTART_SEEDS(count) ((count) / 8 + 1)
+#define RESTART_SEEDS(count) ((count) / 2 + 1)
 #else
 #define RESTART_SEEDS(count) (count)
 #endif
