@@ -73,7 +73,7 @@ enum status result_restart(spate_result *result, struct error *err)
     uint32_t other = (uint32_t)settings->restart_parallelism;
     uint32_t next = other > 0 && job_worker_count(result->job) != other ? other : (uint32_t)settings->parallelism;
     struct image image;
-    enum status status = image_take(result->job, ++result->restarts, &image, err);
+    enum status status = image_take(result->job, result->attempts + 1, &image, err);
     if (status == STATUS_OK) {
         job_destroy(result->job);
         plan_close(result->plan);
@@ -93,7 +93,8 @@ enum status result_restart(spate_result *result, struct error *err)
 enum status result_end_restarts(spate_result *result, struct error *err)
 {
     struct image image;
-    enum status status = image_take(result->job, ++result->restarts, &image, err);
+    uint32_t number = result->attempts + 1;
+    enum status status = image_take(result->job, number, &image, err);
     image_close(&image);
-    return status == STATUS_OK ? job_committed(result->job, result->restarts, err) : status;
+    return status == STATUS_OK ? job_committed(result->job, number, err) : status;
 }

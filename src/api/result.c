@@ -167,6 +167,7 @@ enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct
     if (atomic_load(&session->cancelled)) {
         job_cancel(result->job);
     }
+    int64_t every = result->checkpointer == NULL ? session->settings.values.restart_every : 0;
     enum status status = job_step(result->job, wait_ms * 1000, &result->state, err);
     if (status == STATUS_OK && result->checkpointer != NULL) {
         status = result_checkpoint(result, err);
@@ -182,11 +183,10 @@ enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct
     }
     if (result->state == JOB_RUNNING) {
         *step = job_is_idle(result->job) ? SPATE_STEP_IDLE : SPATE_STEP_WORKED;
-        int64_t every = session->settings.values.restart_every;
         result->ticks += *step == SPATE_STEP_WORKED;
         return every > 0 && result->ticks >= every ? result_restart(result, err) : STATUS_OK;
     }
-    if (result->checkpointer == NULL && result->plan != NULL && result->restarts > 0) {
+    if (every > 0) {
         return result_end_restarts(result, err);
     }
     return STATUS_OK;

@@ -63,9 +63,9 @@ struct spate_result {
     struct restart_state recovery;
     bool finished; /* an earlier process has brought the job to its end */
     enum job_state state;
-    int64_t ticks; /* since the job was started or restarted */
-    uint32_t restarts;
-    bool awaited; /* INSERT: the next statement waits for its end */
+    int64_t ticks;     /* since the job was started or restarted */
+    uint32_t attempts; /* how often the job was planned and started again: sinks tell their files apart by it */
+    bool awaited;      /* INSERT: the next statement waits for its end */
     uint64_t rows_out;
     struct buffer *kinds;     /* of the batch given last */
     struct text_builder text; /* cells given by spate_result_next_text */

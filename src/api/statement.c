@@ -25,7 +25,7 @@ static enum status statement_prepare(struct statement *self, struct error *err)
     const char *id, *job_id = NULL;
     TRY_ALLOC(id,
               arena_format(self->arena, "%llx-%llu-%04u", (unsigned long long)evaluation->start_us,
-                           (unsigned long long)session->statement_count, self->result->restarts),
+                           (unsigned long long)session->statement_count, self->result->attempts),
               err);
     if (session->settings.values.restart_every > 0) {
         TRY_ALLOC(job_id,
@@ -429,6 +429,7 @@ enum status statement_run(spate_session *session, struct arena *arena, const str
 enum status statement_start_again(spate_result *result, uint32_t parallelism, struct error *err)
 {
     struct statement self = {.session = result->session, .arena = result->arena, .result = result, .mode = STATEMENT_EXECUTE};
+    result->attempts++;
     TRY(statement_prepare(&self, err));
     if (parallelism > 0) {
         self.context.settings.parallelism = parallelism;
