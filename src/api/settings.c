@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "storage/config_store.h"
+
 static const char *const enabled_disabled[] = {"disabled", "enabled", NULL};
 static const char *const overflow_modes[] = {"error", "wrap", NULL};
 static const char *const not_null_modes[] = {"ERROR", "DROP", NULL};
@@ -569,11 +571,27 @@ enum status settings_reset(struct settings *settings, const char *key, struct er
     return STATUS_OK;
 }
 
+static bool settings_has_own_option(const char *key)
+{
+    for (uint32_t i = 0; i < session_option_count; i++) {
+        if (strcmp(session_options[i].name, key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void settings_each(const struct settings *settings, void (*each)(void *context, const char *key, const char *value), void *context)
 {
     for (uint32_t i = 0; i < session_option_count; i++) {
-        if (settings->texts[i] != NULL) {
+        if (settings->texts[i] != NULL && (session_options[i].flags & OPTION_PREFIX) == 0) {
             each(context, session_options[i].name, settings->texts[i]);
+        }
+    }
+    for (uint32_t i = 0; i < settings->storage_count; i++) {
+        const struct object_option *option = &settings->storage[i];
+        if (!settings_has_own_option(option->name)) {
+            each(context, option->name, secret_is_name(option->name) ? "******" : option->value);
         }
     }
     for (uint32_t i = 0; i < ARRAY_LENGTH(advisory); i++) {

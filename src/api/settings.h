@@ -51,16 +51,16 @@ enum status settings_open(struct settings *settings, struct arena *arena, struct
 /* *message: what to tell the user, NULL for nothing. */
 enum status settings_set(struct settings *settings, const char *key, const char *value, const char **message, struct error *err);
 enum status settings_reset(struct settings *settings, const char *key, struct error *err); /* NULL: all */
-/* Calls back per key that is set. */
+/* Calls back per key that is set; secrets come as ******. */
 void settings_each(const struct settings *settings, void (*each)(void *context, const char *key, const char *value), void *context);
 enum status settings_evaluation(const struct settings *settings, struct arena *arena, struct evaluation *evaluation, struct error *err);
 struct plan_settings settings_plan(const struct settings *settings);
 bool settings_are_durable(const struct settings *settings); /* INSERTs have checkpoints, or start from a savepoint */
 struct restart_settings settings_restarts(const struct settings *settings);
 struct checkpoint_settings settings_checkpoints(const struct settings *settings);
-/* The key, the default and the meaning of advisory key i; false past the last. */
 /* table.dml-sync: is an INSERT waited for before the next statement? */
 bool settings_waits(const struct settings *settings, bool bounded);
+/* The key and the meaning of advisory key i; false past the last. */
 bool settings_advisory(uint32_t i, const char **key, const char **summary);
 
 #endif
