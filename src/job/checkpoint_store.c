@@ -95,14 +95,7 @@ static enum status commit(struct checkpointer *self, struct checkpoint_writer *w
     return status;
 }
 
-/* The files of a failed attempt stay unnamed; the chain forgets them. */
-static void forget_files(struct generation *generation, const uint32_t *counts)
-{
-    for (uint32_t i = 0; i < generation->chain_count; i++) {
-        generation->chains[i].count = counts == NULL ? 0 : counts[i];
-    }
-}
-
+/* After a failure the next checkpoint is full: the files that were stored stay unnamed. */
 static enum status store(struct checkpointer *self, struct error *err)
 {
     struct pending *pending = &self->pending;
@@ -124,7 +117,6 @@ static enum status store(struct checkpointer *self, struct error *err)
     if (status == STATUS_OK) {
         generation->last_number = pending->number;
     } else if (pending->full) {
-        forget_files(generation, NULL);
         checkpoint_generation_close(&self->generations[--self->generation_count]);
     }
     return status;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "job/checkpointer_internal.h"
+#include "storage/job_definition.h"
 
 static int64_t now_us(const struct checkpointer *self)
 {
@@ -216,7 +217,9 @@ static enum status settle(struct checkpointer *self, struct job *job, struct err
     if (writing != WRITING_DONE && writing != WRITING_FAILED) {
         return STATUS_OK;
     }
+    pthread_mutex_lock(&self->mutex);
     self->writing = WRITING_IDLE;
+    pthread_mutex_unlock(&self->mutex);
     self->last_ended_us = now_us(self);
     return writing == WRITING_DONE ? settle_done(self, job, err) : settle_failed(self, err);
 }
@@ -263,24 +266,6 @@ static enum status checkpoint_now(struct checkpointer *self, struct job *job, bo
     return STATUS_OK;
 }
 
-/* The record of a job that has ended says so: it expires with the stopped ones. Who changes it at the same moment knows better. */
-static enum status note_end(struct checkpointer *self, struct error *err)
-{
-    struct job_record record;
-    enum object_result result;
-    struct arena *arena = arena_create(self->spec.budget, "job record");
-    if (arena == NULL) {
-        return error_set(err, ERROR_BUDGET_SPENT, "no room for the record of a job");
-    }
-    enum status status = job_record_read(self->spec.storage, self->id, arena, &result, &record, err);
-    if (status == STATUS_OK && result == OBJECT_OK) {
-        record.desired = DESIRED_STOPPED;
-        status = job_record_write(self->spec.storage, &record, arena, &result, err);
-    }
-    arena_destroy(arena);
-    return status;
-}
-
 enum status checkpointer_finish(struct checkpointer *self, struct job *job, bool ended, struct error *err)
 {
     TRY(checkpoint_now(self, job, false, ended, err));
@@ -288,7 +273,7 @@ enum status checkpointer_finish(struct checkpointer *self, struct job *job, bool
         enum object_result result;
         return job_record_remove(self->spec.storage, self->id, false, &result, err);
     }
-    return ended ? note_end(self, err) : STATUS_OK;
+    return ended ? job_record_mark(self->spec.storage, self->id, DESIRED_STOPPED, err) : STATUS_OK; /* it expires with the stopped ones */
 }
 
 /* ---- savepoints ---- */

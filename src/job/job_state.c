@@ -4,66 +4,74 @@
 
 #include "job/job_internal.h"
 
-/* ---- out ---- */
+/* ---- all workers side by side ---- */
 
-struct save {
+typedef enum status circuit_task(void *context, struct circuit *circuit, struct error *err);
+struct share { /* of one worker */
     struct circuit *circuit;
-    struct snapshot_writer *writer;
+    circuit_task *run;
+    void *context;
     pthread_t thread;
     bool started;
     enum status status;
     struct error error;
 };
 
-static void *save_worker(void *context)
+static void *share_run(void *context)
 {
-    struct save *save = context;
-    save->status = circuit_save(save->circuit, save->writer, &save->error);
+    struct share *share = context;
+    share->status = share->run(share->context, share->circuit, &share->error);
     return NULL;
 }
 
-static void *save_thread(void *context)
+static void *share_thread(void *context)
 {
-    save_worker(context);
+    share_run(context);
     buffer_trim();
     return NULL;
 }
 
-/* Each worker's circuit in a thread of its own, so that the stall is that of the largest. */
-static enum status save_all(struct save *saves, uint32_t count, struct error *err)
+/* Each worker's circuit in a thread of its own, so that it takes as long as the largest. The error of the first that fails. */
+static enum status for_each_circuit(struct job *job, circuit_task *run, void *context, struct error *err)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        saves[i].started = i > 0 && pthread_create(&saves[i].thread, NULL, save_thread, &saves[i]) == 0;
+    struct share *shares = calloc(job->worker_count, sizeof *shares);
+    if (shares == NULL) {
+        return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for the state of a job");
+    }
+    for (uint32_t i = 0; i < job->worker_count; i++) {
+        shares[i] = (struct share){.circuit = job->workers[i].circuit, .run = run, .context = context};
+        shares[i].started = i > 0 && pthread_create(&shares[i].thread, NULL, share_thread, &shares[i]) == 0;
     }
     enum status status = STATUS_OK;
-    for (uint32_t i = 0; i < count; i++) {
-        if (saves[i].started) {
-            pthread_join(saves[i].thread, NULL);
+    for (uint32_t i = 0; i < job->worker_count; i++) {
+        if (shares[i].started) {
+            pthread_join(shares[i].thread, NULL);
         } else {
-            save_worker(&saves[i]);
+            share_run(&shares[i]);
         }
-        if (status == STATUS_OK && saves[i].status != STATUS_OK) {
-            status = saves[i].status;
-            *err = saves[i].error;
+        if (status == STATUS_OK && shares[i].status != STATUS_OK) {
+            status = shares[i].status;
+            *err = shares[i].error;
         }
     }
+    free(shares);
     return status;
+}
+
+/* ---- out ---- */
+
+static enum status save_circuit(void *context, struct circuit *circuit, struct error *err)
+{
+    struct snapshot_writer **writers = context;
+    return circuit_save(circuit, writers[circuit->worker], err);
 }
 
 enum status job_save(struct job *job, bool full, uint64_t checkpoint, struct snapshot_writer **writers, struct error *err)
 {
-    struct save *saves = calloc(job->worker_count, sizeof *saves);
-    if (saves == NULL) {
-        return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for a checkpoint");
+    for (uint32_t i = 0; i < job->worker_count; i++) {
+        TRY(snapshot_writer_create(job->workers[i].circuit->budget, full, checkpoint, &writers[i], err));
     }
-    enum status status = STATUS_OK;
-    for (uint32_t i = 0; i < job->worker_count && status == STATUS_OK; i++) {
-        status = snapshot_writer_create(job->workers[i].circuit->budget, full, checkpoint, &writers[i], err);
-        saves[i] = (struct save){.circuit = job->workers[i].circuit, .writer = writers[i]};
-    }
-    status = status == STATUS_OK ? save_all(saves, job->worker_count, err) : status;
-    free(saves);
-    return status;
+    return for_each_circuit(job, save_circuit, writers, err);
 }
 
 enum status job_committed(struct job *job, uint64_t checkpoint, struct error *err)
@@ -76,99 +84,56 @@ enum status job_committed(struct job *job, uint64_t checkpoint, struct error *er
 
 /* ---- back ---- */
 
-struct restore {
-    const struct job_image *image;
-    struct circuit *circuit;
-    struct snapshot_reader *reader;
-    pthread_t thread;
-    bool started;
-    enum status status;
-    struct error error;
-};
-
 static enum status feed_reader(void *context, const void *bytes, size_t length, struct error *err)
 {
     return snapshot_file_bytes(context, bytes, length, err);
 }
 
-static enum status restore_files(struct restore *restore, uint32_t chain, struct error *err)
+static enum status restore_chain(const struct job_image *image, uint32_t chain, struct snapshot_reader *reader, struct error *err)
 {
-    const struct job_image *image = restore->image;
-    const struct object_sink sink = {.write = feed_reader, .context = restore->reader};
+    const struct object_sink sink = {.write = feed_reader, .context = reader};
     for (uint32_t file = image->chains[chain].file_count; file-- > 0;) {
-        snapshot_file_begin(restore->reader, image->chains[chain].files[file], file == 0);
+        snapshot_file_begin(reader, image->chains[chain].files[file], file == 0);
         TRY(image->read(image->context, chain, file, &sink, err));
-        TRY(snapshot_file_end(restore->reader, err));
+        TRY(snapshot_file_end(reader, err));
     }
     return STATUS_OK;
 }
 
 /* All chains once; then those with tables that come after the others. */
-static enum status restore_chains(struct restore *restore, struct snapshot_reader **readers, struct error *err)
+static enum status restore_chains(const struct job_image *image, struct circuit *circuit, struct snapshot_reader **readers,
+                                  struct error *err)
 {
-    const struct job_image *image = restore->image;
-    const struct snapshot_target target = circuit_restore_target(restore->circuit, image->ignore_unclaimed);
+    const struct snapshot_target target = circuit_restore_target(circuit, image->ignore_unclaimed);
     for (uint32_t chain = 0; chain < image->chain_count; chain++) {
         TRY(snapshot_reader_create(&target, chain, &readers[chain], err));
-        restore->reader = readers[chain];
-        TRY(restore_files(restore, chain, err));
+        TRY(restore_chain(image, chain, readers[chain], err));
     }
     for (uint32_t chain = 0; chain < image->chain_count; chain++) {
-        restore->reader = readers[chain];
-        if (snapshot_wants_second_pass(restore->reader)) {
-            TRY(restore_files(restore, chain, err));
+        if (snapshot_wants_second_pass(readers[chain])) {
+            TRY(restore_chain(image, chain, readers[chain], err));
         }
     }
-    return circuit_restored(restore->circuit, err);
+    return circuit_restored(circuit, err);
 }
 
-static void *restore_worker(void *context)
+static enum status restore_circuit(void *context, struct circuit *circuit, struct error *err)
 {
-    struct restore *restore = context;
-    uint32_t count = restore->image->chain_count;
-    struct snapshot_reader **readers = calloc(count + 1, sizeof *readers);
+    const struct job_image *image = context;
+    struct snapshot_reader **readers = calloc(image->chain_count + 1, sizeof *readers);
     if (readers == NULL) {
-        restore->status = error_set(&restore->error, ERROR_BUDGET_SPENT, "the system has no memory to restore a job");
-        return NULL;
+        return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory to restore a job");
     }
-    restore->status = restore_chains(restore, readers, &restore->error);
-    for (uint32_t i = 0; i < count; i++) {
+    enum status status = restore_chains(image, circuit, readers, err);
+    for (uint32_t i = 0; i < image->chain_count; i++) {
         snapshot_reader_destroy(readers[i]);
     }
     free(readers);
-    return NULL;
-}
-
-static void *restore_thread(void *context)
-{
-    restore_worker(context);
-    buffer_trim();
-    return NULL;
+    return status;
 }
 
 enum status job_restore(struct job *job, const struct job_image *image, struct error *err)
 {
-    struct restore *restores = calloc(job->worker_count, sizeof *restores);
-    if (restores == NULL) {
-        return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory to restore a job");
-    }
-    for (uint32_t i = 0; i < job->worker_count; i++) {
-        restores[i].image = image;
-        restores[i].circuit = job->workers[i].circuit;
-        restores[i].started = i > 0 && pthread_create(&restores[i].thread, NULL, restore_thread, &restores[i]) == 0;
-    }
-    enum status status = STATUS_OK;
-    for (uint32_t i = 0; i < job->worker_count; i++) {
-        if (restores[i].started) {
-            pthread_join(restores[i].thread, NULL);
-        } else {
-            restore_worker(&restores[i]);
-        }
-        if (status == STATUS_OK && restores[i].status != STATUS_OK) {
-            status = restores[i].status;
-            *err = restores[i].error;
-        }
-    }
-    free(restores);
-    return status;
+    struct job_image copy = *image;
+    return for_each_circuit(job, restore_circuit, &copy, err);
 }
