@@ -8,7 +8,8 @@
  *             operators see what was there at the end, each row once, and only add. The order of tables is not that of the file, but a table
  *             with `after_others` comes when all the others are complete. Rows go to the worker that owns them in the restoring plan
  *             (`place`), whatever the parallelism was before.
- * Expiry      A table may have a column of BIGINT by which rows die without being listed: those below the bound that snapshot_expire gave.
+ * Expiry      A table may have a column of BIGINT by which rows die without being listed: snapshot_expire gives a bound, and rows of older
+ *             files that are below it are gone.
  * Ownership   The writer owns its blocks until snapshot_writer_destroy. Batches and ids are lent.
  * Threads     A writer is filled by its worker, then read by one other thread.
  * Errors      A block that is torn, of another version or whose checksum differs is BAD_RECORD and names the place in the file.

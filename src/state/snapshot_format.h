@@ -4,7 +4,7 @@
  *             24 bytes of the block's header, combined with that of the payload as stored.
  * Payloads    TABLE    operator id, NUL, table name, NUL, then a line per column: name, TAB, type; `table` is its number from then on.
  *             ROWS     ids (uint64 each), then the columns one after the other (state/column_codec.h).
- *             REMOVE   ids.         REPLACE, END: nothing.         EXPIRE   an int64.
+ *             REMOVE   ids.         REPLACE, END: nothing.         EXPIRE   the bound (int64), the column (uint32).
  */
 #ifndef SPATE_STATE_SNAPSHOT_FORMAT_H
 #define SPATE_STATE_SNAPSHOT_FORMAT_H

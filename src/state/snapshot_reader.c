@@ -16,7 +16,9 @@ struct chain_table { /* of the whole chain */
     const struct snapshot_table *declared;
     void *handle;
     struct id_set seen;
-    int64_t bound;
+    int64_t bound;          /* of expiry; rows of older files below it are gone */
+    int64_t bound_of_file;  /* that of the file at hand counts from the next file on */
+    int32_t expiry;         /* the column that it is about; -1: there is no bound yet */
     bool misfit, known;     /* nobody takes its rows; somebody has a table of the name */
     bool replaced;          /* nothing of older files counts */
     bool replaced_in_older; /* the same, from the next file on */
@@ -144,7 +146,12 @@ static enum status find_table(struct snapshot_reader *reader, const char *names,
         return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory to read a checkpoint");
     }
     memcpy(copy, names, names_length);
-    *table = (struct chain_table){.next = reader->tables, .names = copy, .seen = {.budget = reader->target.budget}, .bound = INT64_MIN};
+    *table = (struct chain_table){.next = reader->tables,
+                                  .names = copy,
+                                  .seen = {.budget = reader->target.budget},
+                                  .bound = INT64_MIN,
+                                  .bound_of_file = INT64_MIN,
+                                  .expiry = -1};
     reader->tables = table;
     *found = table;
     claim(reader, table, copy, copy + strlen(copy) + 1, lines, length);
@@ -202,7 +209,7 @@ static enum status choose_rows(struct snapshot_reader *reader, struct chain_tabl
     for (uint32_t row = 0; row < batch->count; row++) {
         uint64_t id;
         memcpy(&id, (const char *)ids + row * sizeof id, sizeof id);
-        bool alive = declared->expiry < 0 || vector_int64(&batch->columns[declared->expiry])[row] >= table->bound;
+        bool alive = table->expiry < 0 || vector_int64(&batch->columns[table->expiry])[row] >= table->bound;
         if (alive && is_mine(reader, declared, reader->hashes[row]) && !id_set_has(&table->seen, id)) {
             reader->ids[*count] = id;
             reader->kept[(*count)++] = (uint16_t)row;
@@ -271,6 +278,25 @@ static enum status read_removed(struct snapshot_reader *reader, struct chain_tab
     return STATUS_OK;
 }
 
+static enum status read_bound(struct snapshot_reader *reader, struct chain_table *table, const struct block_header *header,
+                              const char *payload, struct error *err)
+{
+    const struct schema *schema = table->declared->schema;
+    int64_t bound;
+    int32_t column;
+    if (header->raw_bytes != sizeof bound + sizeof column) {
+        return corrupt(reader, "a bound has a length that cannot be", err);
+    }
+    memcpy(&bound, payload, sizeof bound);
+    memcpy(&column, payload + sizeof bound, sizeof column);
+    if (column < 0 || (uint32_t)column >= schema->count || type_physical(schema->columns[column].type) != PHYSICAL_INT64) {
+        return corrupt(reader, "a bound is of a column that cannot be", err);
+    }
+    table->expiry = column;
+    table->bound_of_file = bound;
+    return STATUS_OK;
+}
+
 /* ---- blocks ---- */
 
 static enum status read_block(struct snapshot_reader *reader, const struct block_header *header, const char *payload, struct error *err)
@@ -300,15 +326,8 @@ static enum status read_block(struct snapshot_reader *reader, const struct block
     case BLOCK_REPLACE:
         table->replaced_in_older = true;
         return STATUS_OK;
-    case BLOCK_EXPIRE: {
-        int64_t bound;
-        if (header->raw_bytes != sizeof bound) {
-            return corrupt(reader, "a bound has a length that cannot be", err);
-        }
-        memcpy(&bound, payload, sizeof bound);
-        table->bound = bound > table->bound ? bound : table->bound;
-        return STATUS_OK;
-    }
+    case BLOCK_EXPIRE:
+        return read_bound(reader, table, header, payload, err);
     default:
         return corrupt(reader, "a block of an unknown kind", err);
     }
@@ -433,6 +452,7 @@ enum status snapshot_file_end(struct snapshot_reader *reader, struct error *err)
     }
     for (struct chain_table *table = reader->tables; table != NULL; table = table->next) {
         table->replaced = table->replaced || table->replaced_in_older;
+        table->bound = table->bound_of_file > table->bound ? table->bound_of_file : table->bound;
     }
     return STATUS_OK;
 }

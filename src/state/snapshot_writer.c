@@ -192,6 +192,7 @@ enum status snapshot_expire(struct snapshot_writer *writer, uint32_t table, int6
 {
     text_builder_clear(&writer->scratch);
     text_append(&writer->scratch, (const char *)&bound, sizeof bound);
+    text_append(&writer->scratch, (const char *)&writer->tables[table].expiry, sizeof writer->tables[table].expiry);
     return add_block(writer, BLOCK_EXPIRE, writer->first_table + table, 0, err);
 }
 
