@@ -91,7 +91,7 @@ bool settings_advisory(uint32_t i, const char **key, const char **summary)
 enum status settings_open(struct settings *settings, struct arena *arena, struct error *err)
 {
     *settings = (struct settings){.arena = arena};
-    TRY_ALLOC(settings->texts, arena_alloc(arena, sizeof session_options / sizeof session_options[0] * sizeof(char *)), err);
+    TRY_ALLOC(settings->texts, arena_alloc(arena, session_option_count * sizeof(char *)), err);
     TRY_ALLOC(settings->advisory_texts, arena_alloc(arena, sizeof advisory / sizeof advisory[0] * sizeof(char *)), err);
     return option_defaults(session_options, session_option_count, &settings->values, arena, err);
 }
