@@ -62,12 +62,11 @@ static uint32_t count_equal_before(const struct circuit *circuit, uint32_t at)
     return equal;
 }
 
-/* "Group aggregate" as "group-aggregate". */
+/* "GroupAggregate" as "groupaggregate". */
 static void append_type_name(const char *name, struct text_builder *out)
 {
     for (; *name != '\0'; name++) {
-        char letter = *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name;
-        text_append_char(out, letter == ' ' ? '-' : letter);
+        text_append_char(out, *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name);
     }
 }
 
