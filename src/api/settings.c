@@ -19,7 +19,6 @@ static const struct {
     {"execution.checkpointing.unaligned.enabled", "a checkpoint is taken between two ticks: no rows are on their way"},
     {"execution.checkpointing.unaligned.forced", "a checkpoint is taken between two ticks: no rows are on their way"},
     {"execution.checkpointing.write-buffer-size", "files of state are written whole"},
-    {"state.backend.type", "state is in memory, and in checkpoints"},
     {"execution.runtime-mode", "the final rows of a query are the same in STREAMING and BATCH"},
     {"table.exec.mini-batch.allow-latency", "a tick is the batch, see pipeline.tick.target"},
     {"table.exec.mini-batch.enabled", "rows are always processed in batches, one per tick"},

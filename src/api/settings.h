@@ -15,6 +15,7 @@
 #include "job/restart_strategy.h"
 #include "plan/plan.h"
 
+enum state_backend { BACKEND_HASHMAP, BACKEND_ROCKSDB };
 struct session_settings {
     int64_t parallelism, max_parallelism;
     int64_t tick_rows, chunk_rows;
@@ -22,6 +23,7 @@ struct session_settings {
     struct duration tick_target, watermark_interval, idle_timeout;
     struct byte_size ring, process_memory;
     const char *time_zone;
+    int32_t backend;
     int32_t legacy_cast, sum_overflow, not_null, dml_sync;
     /* jobs that outlive their process */
     const char *job_name; /* NULL: not set */

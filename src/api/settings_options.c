@@ -8,6 +8,7 @@ static const char *const checkpoint_modes[] = {"EXACTLY_ONCE", "AT_LEAST_ONCE", 
 static const char *const externalized_modes[] = {"RETAIN_ON_CANCELLATION", "DELETE_ON_CANCELLATION", "NO_EXTERNALIZED_CHECKPOINTS", NULL};
 static const char *const checkpoint_storages[] = {"filesystem", "jobmanager", NULL};
 static const char *const claim_modes[] = {"NO_CLAIM", "CLAIM", "LEGACY", NULL};
+static const char *const backends[] = {"hashmap", "rocksdb", NULL}; /* enum state_backend */
 static const char *const sync_modes[] = {"auto", "true", "false", NULL};
 
 static const char *const restart_types[] = {"default",    "none",         "off",         "disable",           "fixed-delay",
@@ -95,6 +96,11 @@ static const char *check_jitter(const void *value)
 static const char *check_delay(const void *value)
 {
     return ((const struct duration *)value)->us > 0 ? NULL : "it must be more than 0";
+}
+
+static const char *check_backend(const void *value)
+{
+    return *(const int32_t *)value == BACKEND_HASHMAP ? NULL : "no operator can keep its state in a database yet: all state is in memory";
 }
 
 const struct option_def session_options[] = {
@@ -275,6 +281,11 @@ const struct option_def session_options[] = {
      OPTION_TEXT(struct session_settings, storage_other),
      .flags = OPTION_PREFIX,
      .summary = "Credentials and endpoint of storage on S3 (docs/storage.md)."},
+    {.name = "state.backend.type",
+     OPTION_CHOICE(struct session_settings, backend, backends),
+     .initial = "hashmap",
+     .check = check_backend,
+     .summary = "Where state is: hashmap, in memory."},
     {.name = "storage.uri",
      OPTION_TEXT(struct session_settings, storage_uri),
      .summary = "The root of storage: a folder or URI; not set: $XDG_STATE_HOME/spate or ~/.local/state/spate."},

@@ -55,6 +55,7 @@
     X(JOB_TAKEN, 6006, FENCED, "55006", "stop the other process, or wait for it with --standby")                                           \
     X(STATE_UNSUPPORTED, 6007, UNSUPPORTED, "0A000", "run the job without checkpoints")                                                    \
     X(UNKNOWN_JOB, 6008, INVALID_OPTION, "02000", "use a job that `spate job list` shows")                                                 \
+    X(STATE_DISK, 6009, FULL, "53100", "free space on the local disk, or set state.backend.rocksdb.localdir; then run the job again")      \
     X(STORE_DENIED, 7001, DENIED, "42501", "check the credentials and their rights on the store")                                          \
     X(STORE_UNAVAILABLE, 7002, UNAVAILABLE, "58030", "check that the store is there and answers; then try again")                          \
     X(STORE_CORRUPT, 7003, CORRUPT, "XX001", "keep the object for inspection, and restore it from elsewhere")                              \

@@ -14,6 +14,7 @@
 #include "state/snapshot.h"
 
 struct held_meeting; /* circuit/held_errors.h */
+struct cold_db;      /* state/cold_db.h */
 
 struct pipeline_settings {
     int64_t tick_rows;             /* pipeline.tick.rows: 0 adaptive, -1 all there is */
@@ -35,11 +36,19 @@ struct circuit {
     struct held_meeting *held_meeting; /* set before nodes are made; shared by the circuits of a job, NULL when there is but one */
     uint32_t held_count;               /* held_errors made */
     bool checkpointed, incremental;    /* as in the settings */
-    const atomic_bool *cancelled;      /* set by any thread: pull comes back soon */
-    struct wakeup *wakeup;             /* signalled when a source has rows; the job waits on it */
-    uint64_t tick_number;              /* of the tick that runs */
-    uint64_t tick_budget_rows;         /* adaptive: rows a source may take in this tick */
-    struct node **nodes;               /* in topological order: the order of circuit_add */
+    /* State larger than memory, set by job/. Until the first tick a restore may put another database in the place of the first, so
+     * operators look here when they need it. NULL: all state is in tables. */
+    struct cold_db *cold;
+    bool cold_evict_all; /* debug.spill-all: after each tick nothing stays in tables that can be in the database */
+    /* circuit_save: the database goes into the checkpoint: what changed is written to it, not to the writer, full or not. False: all rows go
+     * to the writer, which is full, and what the database does not have yet stays noted as such. */
+    bool cold_checkpoint;
+    bool cold_restored;           /* the database came with a checkpoint of this very plan: it has the operators' rows already */
+    const atomic_bool *cancelled; /* set by any thread: pull comes back soon */
+    struct wakeup *wakeup;        /* signalled when a source has rows; the job waits on it */
+    uint64_t tick_number;         /* of the tick that runs */
+    uint64_t tick_budget_rows;    /* adaptive: rows a source may take in this tick */
+    struct node **nodes;          /* in topological order: the order of circuit_add */
     uint32_t node_count, node_capacity;
 };
 
