@@ -1,12 +1,17 @@
-/* Names for operators that keep state. A name is the operator's type and a hash of its shape: its tables with their types, and the shapes
- * below it. Nodes without state add nothing of their own, so a changed filter, or the exchanges of another parallelism, leave the names of
- * what is above as they were. Equal shapes are told apart by their place in the plan's order.
+/* Names for operators that keep state: TYPE-SHAPE-EXACT[.N][-among-M].
+ *
+ * SHAPE is a hash of its tables with their types, of what the plan says that they mean (plan/meaning.c), and of the shapes below it. Nodes
+ * without state add nothing of their own, so a changed filter, or the exchanges of another parallelism, leave it as it was. EXACT is a hash
+ * with the filters in it. Of M operators of one shape each takes the state of its exact name only, whatever the order in which the SQL has
+ * them; one that is alone of its shape takes the state of one that was. N tells apart what is the same in all this.
  */
 #include <string.h>
 
 #include "base/hash.h"
 #include "circuit/circuit.h"
 #include "circuit/held_errors.h"
+
+static const char among[] = "-among-";
 
 static uint64_t text_hash(const char *text)
 {
@@ -39,6 +44,9 @@ static uint64_t node_shape(const struct node *node, struct text_builder *text)
         return hash_combine(text_hash(node->type->name), text_hash(node->label));
     }
     uint64_t shape = node->table_count > 0 || node->input_count == 0 ? text_hash(node->type->name) : 0;
+    if (node->table_count > 0) {
+        shape = hash_combine(shape, node->meaning);
+    }
     if (node->input_count == 0) {
         shape = hash_combine(shape, text_hash(node->label));
     }
@@ -51,15 +59,23 @@ static uint64_t node_shape(const struct node *node, struct text_builder *text)
     return shape;
 }
 
-static uint32_t count_equal_before(const struct circuit *circuit, uint32_t at)
+static bool is_same_shape(const struct node *node, const struct node *other)
 {
-    uint32_t equal = 0;
+    return other->table_count > 0 && other->shape == node->shape && other->type == node->type;
+}
+
+/* How many nodes have the shape of this one; `equal`: how many before it are the same in all. */
+static uint32_t count_same(const struct circuit *circuit, uint32_t at, uint32_t *equal)
+{
     const struct node *node = circuit->nodes[at];
-    for (uint32_t i = 0; i < at; i++) {
+    uint32_t same = 0;
+    *equal = 0;
+    for (uint32_t i = 0; i < circuit->node_count; i++) {
         const struct node *other = circuit->nodes[i];
-        equal += other->table_count > 0 && other->shape == node->shape && other->type == node->type;
+        same += is_same_shape(node, other);
+        *equal += i < at && is_same_shape(node, other) && other->exact == node->exact;
     }
-    return equal;
+    return same;
 }
 
 /* "GroupAggregate" as "groupaggregate". */
@@ -79,6 +95,24 @@ static enum status check_saves(const struct node *node, struct error *err)
                            node->type->name);
 }
 
+static enum status name_node(struct circuit *circuit, uint32_t at, struct text_builder *text, struct error *err)
+{
+    struct node *node = circuit->nodes[at];
+    uint32_t equal, same = count_same(circuit, at, &equal);
+    text_builder_clear(text);
+    append_type_name(node->type->name, text);
+    text_append_format(text, "-%08x-%04x", (uint32_t)(node->shape >> 32), (uint32_t)(node->exact >> 48));
+    if (equal > 0) {
+        text_append_format(text, ".%u", equal + 1);
+    }
+    if (same > 1) {
+        text_append_format(text, "%s%u", among, same);
+    }
+    node->alone = same == 1;
+    node->id = text->failed ? NULL : text_to_arena(circuit->arena, (struct text){text->bytes, text->length});
+    return node->id != NULL ? STATUS_OK : error_set(err, ERROR_BUDGET_SPENT, "no room for the names of operators");
+}
+
 enum status circuit_name_nodes(struct circuit *circuit, struct error *err)
 {
     struct text_builder text = {0};
@@ -86,23 +120,13 @@ enum status circuit_name_nodes(struct circuit *circuit, struct error *err)
     for (uint32_t i = 0; i < circuit->node_count && status == STATUS_OK; i++) {
         struct node *node = circuit->nodes[i];
         node->shape = node_shape(node, &text);
-        if (circuit->checkpointed) {
-            TRY_GOTO(done, status, check_saves(node, err));
-        }
-        if (node->table_count == 0) {
-            continue;
-        }
-        text_builder_clear(&text);
-        append_type_name(node->type->name, &text);
-        text_append_format(&text, "-%08x", (uint32_t)(node->shape >> 32));
-        uint32_t equal = count_equal_before(circuit, i);
-        if (equal > 0) {
-            text_append_format(&text, "-%u", equal + 1);
-        }
-        node->id = text.failed ? NULL : text_to_arena(circuit->arena, (struct text){text.bytes, text.length});
-        status = node->id != NULL ? STATUS_OK : error_set(err, ERROR_BUDGET_SPENT, "no room for the names of operators");
+        status = circuit->checkpointed ? check_saves(node, err) : STATUS_OK;
     }
-done:
+    for (uint32_t i = 0; i < circuit->node_count && status == STATUS_OK; i++) {
+        if (circuit->nodes[i]->table_count > 0) {
+            status = name_node(circuit, i, &text, err);
+        }
+    }
     text_builder_close(&text);
     return status;
 }
@@ -119,12 +143,31 @@ enum status circuit_save(struct circuit *circuit, struct snapshot_writer *writer
     return STATUS_OK;
 }
 
+/* The same but for what follows the part that `end` ends. */
+static bool is_same_name(const char *left, const char *left_end, const char *right, const char *right_end)
+{
+    return left_end - left == right_end - right && memcmp(left, right, (size_t)(left_end - left)) == 0;
+}
+
+/* Does the node take the state of this name? */
+static bool takes_state_of(const struct node *node, const char *id)
+{
+    const char *own_among = strstr(node->id, among), *other_among = strstr(id, among);
+    const char *own_end = own_among != NULL ? own_among : node->id + strlen(node->id);
+    const char *other_end = other_among != NULL ? other_among : id + strlen(id);
+    if (is_same_name(node->id, own_end, id, other_end)) {
+        return true;
+    }
+    const char *own_exact = strrchr(node->id, '-'), *other_exact = strrchr(id, '-');
+    return node->alone && other_among == NULL && other_exact != NULL && is_same_name(node->id, own_exact, id, other_exact);
+}
+
 static const struct snapshot_table *find_table(void *context, const char *operator_id, const char *table, void **handle)
 {
     const struct circuit *circuit = context;
     for (uint32_t i = 0; i < circuit->node_count; i++) {
         struct node *node = circuit->nodes[i];
-        for (uint32_t t = 0; t < node->table_count && strcmp(node->id, operator_id) == 0; t++) {
+        for (uint32_t t = 0; t < node->table_count && takes_state_of(node, operator_id); t++) {
             if (strcmp(node->tables[t].name, table) == 0) {
                 *handle = node;
                 node->claimed = true;

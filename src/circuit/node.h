@@ -91,9 +91,11 @@ struct node {
     struct node_metrics metrics;
     const struct snapshot_table *tables; /* set by create; they live as long as the circuit */
     uint32_t table_count;
-    uint64_t shape; /* of the plan below and of the tables: circuit/circuit_state.c */
-    bool claimed;   /* the snapshot that was restored knows it */
-    const char *id; /* of a node with tables: the same in every process that runs the same SQL */
+    uint64_t meaning, exact; /* what its state means, without and with the filters below it: set by plan_build; 0: unknown */
+    uint64_t shape;          /* of the plan below and of the tables: circuit/circuit_state.c */
+    bool alone;              /* no other node of the circuit has its type and shape */
+    bool claimed;            /* the snapshot that was restored knows it */
+    const char *id;          /* of a node with tables: the same in every process that runs the same SQL */
 };
 
 /* Sends a batch to all consumers. The batch stays the caller's. Empty ones (no selected row) are not sent. */

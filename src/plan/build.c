@@ -110,7 +110,10 @@ enum status plan_build(struct plan *plan, struct circuit *circuit, struct error 
     struct build build = {plan, circuit};
     for (uint32_t i = 0; i < plan->node_count; i++) {
         struct plan_node *node = plan->nodes[i];
-        TRY(build_one(&build, node, &node->running[circuit->worker], err));
+        struct node **made = &node->running[circuit->worker];
+        TRY(build_one(&build, node, made, err));
+        (*made)->meaning = node->meaning;
+        (*made)->exact = node->exact;
     }
     return STATUS_OK;
 }

@@ -190,18 +190,65 @@ static void describe_top_n(const struct plan_node *node, struct text_builder *ou
     print_order(schema, spec->order, spec->order_count, out);
 }
 
+static void describe_expression(const struct plan_node *node, const struct expression *expression, struct text_builder *out)
+{
+    const char *names[NAMES_MAX];
+    expression_print(expression, names_of(node->inputs[0], names, NAMES_MAX), out);
+}
+
+static void describe_over_call(const struct plan_node *node, const struct over_call *call, struct text_builder *out)
+{
+    text_append_format(out, "%s(%s", call->aggregate != NULL ? call->aggregate->name : call->name, call->distinct ? "DISTINCT " : "");
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        text_append_text(out, i > 0 ? ", " : "");
+        describe_expression(node, call->args[i], out);
+    }
+    text_append_char(out, ')');
+    if (call->filter != NULL) {
+        text_append_text(out, " FILTER ");
+        describe_expression(node, call->filter, out);
+    }
+}
+
+static void print_bound(const struct over_relation *over, int64_t bound, const char *side, struct text_builder *out)
+{
+    if (bound == 0) {
+        text_append_text(out, "current row");
+        return;
+    }
+    if (bound == FRAME_UNBOUNDED) {
+        text_append_text(out, "unbounded");
+    } else if (over->unit == FRAME_ROWS) {
+        text_append_format(out, "%lld", (long long)bound);
+    } else {
+        print_duration(bound, out);
+    }
+    text_append_text(out, side);
+}
+
+static void describe_frame(const struct over_relation *over, struct text_builder *out)
+{
+    if (!over->default_frame) {
+        text_append_text(out, over->unit == FRAME_ROWS ? " rows between " : " range between ");
+        print_bound(over, over->preceding, " preceding", out);
+        text_append_text(out, " and ");
+        print_bound(over, over->following, " following", out);
+    }
+}
+
 static void describe_over(const struct plan_node *node, struct text_builder *out)
 {
     const struct over_relation *over = &node->over.over;
     const struct schema *schema = node->inputs[0]->schema;
     for (uint32_t i = 0; i < over->call_count; i++) {
-        const struct over_call *call = &over->calls[i];
-        text_append_format(out, "%s%s", i > 0 ? ", " : "", call->aggregate != NULL ? call->aggregate->name : call->name);
+        text_append_text(out, i > 0 ? ", " : "");
+        describe_over_call(node, &over->calls[i], out);
     }
     text_append_text(out, over->partition_count > 0 ? " by " : "");
     print_columns(schema, over->partition, over->partition_count, out);
     text_append_text(out, over->order_count > 0 ? " order " : "");
     print_order(schema, over->order, over->order_count, out);
+    describe_frame(over, out);
     text_append_text(out, node->over.event_time ? ", as the watermark passes" : "");
 }
 
@@ -225,12 +272,6 @@ static void describe_deduplicate(const struct plan_node *node, struct text_build
     text_append_format(out, "%s row by ", spec->keep_last ? "last" : "first");
     print_columns(schema, spec->keys, spec->key_count, out);
     text_append_format(out, " order %s", schema->columns[spec->time_column].name);
-}
-
-static void describe_expression(const struct plan_node *node, const struct expression *expression, struct text_builder *out)
-{
-    const char *names[NAMES_MAX];
-    expression_print(expression, names_of(node->inputs[0], names, NAMES_MAX), out);
 }
 
 static bool describe_windows_and_joins(const struct plan_node *node, struct text_builder *out)

@@ -60,6 +60,7 @@ struct plan_node {
     struct properties properties;
     struct node **running;    /* by worker; set by plan_build */
     const char *table;        /* SOURCE, WATERMARK, SINK */
+    uint64_t meaning, exact;  /* meaning.c: of its state, and with the filters below it */
     struct plan_node *source; /* WATERMARK: the source below, for idle partitions */
     union {
         struct plan_source *read;
@@ -223,6 +224,9 @@ enum status plan_check_overwrites(struct planner *planner, const struct bound_in
 
 /* narrow_joins.c: once the nodes that are used, and by how many, are known. */
 enum status plan_narrow_joins(struct planner *planner, struct error *err);
+
+/* meaning.c: sets it in all nodes, after the last change to the plan. */
+enum status plan_mark_meaning(struct planner *planner, struct error *err);
 
 /* explain.c */
 void plan_node_describe(const struct plan_node *node, struct text_builder *out);

@@ -83,7 +83,8 @@ static enum status plan_finish(struct planner *planner, struct error *err)
         TRY_ALLOC(node->running, arena_alloc(plan->arena, (plan->context->settings.parallelism + 1) * sizeof *node->running), err);
     }
     plan->node_count = kept;
-    return plan_narrow_joins(planner, err);
+    TRY(plan_narrow_joins(planner, err));
+    return plan_mark_meaning(planner, err);
 }
 
 static const struct relation *find_top_sort(const struct relation *root)
