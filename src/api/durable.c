@@ -15,8 +15,7 @@ enum status durable_storage(spate_session *session, struct error *err)
     if (session->storage != NULL) {
         return STATUS_OK;
     }
-    const struct settings *settings = &session->settings;
-    const struct storage_settings storage = {.options = settings->storage, .option_count = settings->storage_count};
+    const struct storage_settings storage = settings_storage(&session->settings);
     return storage_open(&storage, &session->storage, err);
 }
 

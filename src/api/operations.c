@@ -10,7 +10,7 @@
 
 #include "api/session.h"
 #include "job/job_lock.h"
-#include "job/saved_state.h"
+#include "state/saved_state.h"
 #include "storage/job_definition.h"
 
 struct operation {

@@ -1,128 +1,24 @@
-/* The state of a job as rows (spate/operations.h): names and types of columns come from the files themselves. */
+/* The state of a job as rows (spate/operations.h). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api/session.h"
-#include "job/saved_state.h"
 #include "spate/operations.h"
-#include "sql/binder.h"
-#include "sql/parser.h"
+#include "state/saved_tables.h"
 
-struct read_table {
-    struct read_table *next;
-    const char *operator_id;
-    struct snapshot_table declared;
-    struct schema schema;
-    const char *columns; /* "k INT, n BIGINT NOT NULL" */
-    uint64_t rows, bytes;
-    bool wanted;
-};
 struct reading {
     spate_session *session;
     spate_result *result;
-    const char *operator_id, *table; /* NULL: all are counted, none is given */
-    struct read_table *tables, **last;
-    struct error error; /* of `describe` */
-    enum status status;
+    struct saved_reading tables;
 };
 
-/* ---- columns ---- */
-
-static enum status add_column(struct reading *self, struct read_table *table, struct column *column, struct text line, struct error *err)
+static enum status take(void *context, const struct saved_table *table, const struct batch *rows, struct error *err)
 {
-    struct arena *arena = self->result->arena;
-    const char *tab = memchr(line.bytes, '\t', line.length);
-    const struct ast_type *ast;
-    if (tab == NULL) {
-        return error_set(err, ERROR_STATE_CORRUPT, "a column of table '%s' of operator %s has no type", table->declared.name,
-                         table->operator_id);
-    }
-    size_t name_length = (size_t)(tab - line.bytes);
-    TRY_ALLOC(column->name, arena_text(arena, line.bytes, name_length), err);
-    const char *type = arena_text(arena, tab + 1, line.length - name_length - 1);
-    TRY_ALLOC(type, type, err);
-    TRY(sql_parse_type(arena, text_from(type), &ast, err));
-    TRY(bind_type(arena, ast, &column->type, err));
-    TRY_ALLOC(table->columns, arena_format(arena, "%s%s%s %s", table->columns, table->columns[0] == '\0' ? "" : ", ", column->name, type),
-              err);
-    return STATUS_OK;
-}
-
-static enum status add_columns(struct reading *self, struct read_table *table, struct text lines, struct error *err)
-{
-    uint32_t count = 0;
-    for (size_t i = 0; i < lines.length; i++) {
-        count += lines.bytes[i] == '\n';
-    }
-    struct column *columns;
-    TRY_ALLOC(columns, arena_alloc(self->result->arena, (count + 1) * sizeof *columns), err);
-    const char *at = lines.bytes;
-    for (uint32_t i = 0; i < count; i++) {
-        const char *end = memchr(at, '\n', (size_t)(lines.bytes + lines.length - at));
-        TRY(add_column(self, table, &columns[i], (struct text){at, (size_t)(end - at)}, err));
-        at = end + 1;
-    }
-    table->schema = (struct schema){.count = count, .columns = columns};
-    return STATUS_OK;
-}
-
-static bool is_wanted(const struct reading *self, const char *operator_id, const char *table)
-{
-    return self->operator_id != NULL && strcmp(operator_id, self->operator_id) == 0 &&
-           (self->table == NULL || strcmp(table, self->table) == 0);
-}
-
-static enum status new_table(struct reading *self, const char *operator_id, const char *name, struct text columns, struct read_table **made,
-                             struct error *err)
-{
-    struct arena *arena = self->result->arena;
-    struct read_table *table;
-    TRY_ALLOC(table, arena_alloc(arena, sizeof *table), err);
-    TRY_ALLOC(table->operator_id, arena_text(arena, operator_id, strlen(operator_id)), err);
-    TRY_ALLOC(table->declared.name, arena_text(arena, name, strlen(name)), err);
-    table->declared.schema = &table->schema;
-    table->declared.place = SNAPSHOT_ONE;
-    table->declared.expiry = -1;
-    table->columns = "";
-    table->wanted = is_wanted(self, operator_id, name);
-    TRY(add_columns(self, table, columns, err));
-    *self->last = table;
-    self->last = &table->next;
-    *made = table;
-    return STATUS_OK;
-}
-
-static const struct snapshot_table *describe(void *context, const char *operator_id, const char *name, struct text columns, void **handle)
-{
+    (void)table;
     struct reading *self = context;
-    struct read_table *table = self->tables;
-    while (table != NULL && (strcmp(table->operator_id, operator_id) != 0 || strcmp(table->declared.name, name) != 0)) {
-        table = table->next;
-    }
-    if (table == NULL && self->status == STATUS_OK) { /* each worker has a chain with the same tables */
-        self->status = new_table(self, operator_id, name, columns, &table, &self->error);
-    }
-    *handle = table;
-    bool read = self->status == STATUS_OK && table != NULL && (table->wanted || self->operator_id == NULL);
-    return read ? &table->declared : NULL;
-}
-
-/* ---- rows ---- */
-
-static enum status take(void *context, void *handle, const struct snapshot_table *declared, const struct snapshot_rows *rows,
-                        struct error *err)
-{
-    (void)declared;
-    struct reading *self = context;
-    struct read_table *table = handle;
     struct batch batch = {0};
-    table->rows += rows->batch->count;
-    table->bytes += rows->stored_bytes;
-    if (!table->wanted) {
-        return STATUS_OK;
-    }
-    TRY(batch_ref(rows->batch, &batch, err));
+    TRY(batch_ref(rows, &batch, err));
     enum status status = result_queue_put(self->result->queue, &batch, NULL, err);
     if (status != STATUS_OK) {
         batch_release(&batch);
@@ -130,24 +26,18 @@ static enum status take(void *context, void *handle, const struct snapshot_table
     return status;
 }
 
-static enum status read_state(struct reading *self, const char *of, struct error *err)
+static enum status read_state(struct reading *self, const char *of, const char *operator_id, const char *table, struct error *err)
 {
     struct saved_state state;
-    const struct snapshot_target target = {.describe = describe,
-                                           .take = take,
-                                           .context = self,
-                                           .budget = &self->session->budget,
-                                           .worker_count = 1,
-                                           .max_parallelism = 1,
-                                           .ignore_unclaimed = true};
-    self->last = &self->tables;
+    self->tables = (struct saved_reading){.arena = self->result->arena,
+                                          .budget = &self->session->budget,
+                                          .operator_id = operator_id,
+                                          .table = table,
+                                          .take = take,
+                                          .context = self};
     TRY(saved_state_open(self->session->storage, of, self->result->arena, &state, err));
-    enum status status = saved_state_read(&state, &target, err);
+    enum status status = saved_tables_read(&state, &self->tables, err);
     saved_state_close(&state);
-    if (status == STATUS_OK && self->status != STATUS_OK) {
-        *err = self->error;
-        status = self->status;
-    }
     return status;
 }
 
@@ -178,7 +68,7 @@ static enum status list_tables(struct reading *self, struct error *err)
     struct arena *arena = self->result->arena;
     struct text_table list;
     text_table_open(&list, arena, &self->session->budget, 5, names);
-    for (const struct read_table *table = self->tables; table != NULL; table = table->next) {
+    for (const struct saved_table *table = self->tables.tables; table != NULL; table = table->next) {
         text_table_add(&list, table->operator_id);
         text_table_add(&list, table->declared.name);
         text_table_add(&list, table->columns);
@@ -193,7 +83,7 @@ int spate_state_list(spate_session *session, const char *of, spate_result **resu
     struct reading self;
     enum status status = reading_begin(&self, session, &session->error);
     if (status == STATUS_OK) {
-        status = read_state(&self, of, &session->error);
+        status = read_state(&self, of, NULL, NULL, &session->error);
     }
     if (status == STATUS_OK) {
         status = list_tables(&self, &session->error);
@@ -201,41 +91,19 @@ int spate_state_list(spate_session *session, const char *of, spate_result **resu
     return reading_end(&self, status, result);
 }
 
-/* Exactly one table has to be meant. */
-static enum status choose_table(struct reading *self, struct error *err)
-{
-    struct text_builder names = {0};
-    uint32_t wanted = 0;
-    for (const struct read_table *table = self->tables; table != NULL; table = table->next) {
-        bool same = strcmp(table->operator_id, self->operator_id) == 0;
-        wanted += table->wanted;
-        self->result->schema = table->wanted ? table->schema : self->result->schema;
-        if (same) {
-            text_append_format(&names, "%s%s", names.length > 0 ? ", " : "", table->declared.name);
-        }
-    }
-    enum status status = STATUS_OK;
-    if (wanted != 1 && names.length == 0) {
-        status = error_set(err, ERROR_INVALID_OPTION, "the state has no operator '%s'; `spate state ls` lists them", self->operator_id);
-    } else if (wanted != 1) {
-        status = error_set(err, ERROR_INVALID_OPTION, "operator %s has %s: %s", self->operator_id,
-                           self->table == NULL ? "several tables, name one" : "these tables only", names.bytes);
-    }
-    text_builder_close(&names);
-    return status;
-}
-
 int spate_state_rows(spate_session *session, const char *of, const char *operator_id, const char *table, spate_result **result)
 {
     struct reading self;
     enum status status = reading_begin(&self, session, &session->error);
-    self.operator_id = operator_id;
-    self.table = table;
+    const struct saved_table *chosen = NULL;
     if (status == STATUS_OK) {
-        status = read_state(&self, of, &session->error);
+        status = read_state(&self, of, operator_id, table, &session->error);
     }
     if (status == STATUS_OK) {
-        status = choose_table(&self, &session->error);
+        status = saved_table_choose(&self.tables, &chosen, &session->error);
+    }
+    if (status == STATUS_OK) {
+        self.result->schema = chosen->schema;
     }
     return reading_end(&self, status, result);
 }

@@ -178,6 +178,11 @@ struct restart_settings settings_restarts(const struct settings *settings)
                                      .jitter = values->restart_jitter};
 }
 
+struct storage_settings settings_storage(const struct settings *settings)
+{
+    return (struct storage_settings){.options = settings->storage, .option_count = settings->storage_count};
+}
+
 bool settings_are_durable(const struct settings *settings)
 {
     return settings->values.checkpoint_interval.us > 0 || settings->values.recovery_path != NULL;

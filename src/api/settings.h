@@ -57,7 +57,8 @@ enum status settings_reset(struct settings *settings, const char *key, struct er
 void settings_each(const struct settings *settings, void (*each)(void *context, const char *key, const char *value), void *context);
 enum status settings_evaluation(const struct settings *settings, struct arena *arena, struct evaluation *evaluation, struct error *err);
 struct plan_settings settings_plan(const struct settings *settings);
-bool settings_are_durable(const struct settings *settings); /* INSERTs have checkpoints, or start from a savepoint */
+struct storage_settings settings_storage(const struct settings *settings); /* lent until a key is set */
+bool settings_are_durable(const struct settings *settings);                /* INSERTs have checkpoints, or start from a savepoint */
 struct restart_settings settings_restarts(const struct settings *settings);
 struct checkpoint_settings settings_checkpoints(const struct settings *settings);
 /* table.dml-sync: is an INSERT waited for before the next statement? */

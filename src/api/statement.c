@@ -2,6 +2,8 @@
 
 #include "api/session.h"
 #include "api/text_table.h"
+#include "connectors/source.h"
+#include "plan/table_options.h"
 #include "sql/binder.h"
 
 /* ---- what binding and planning need ---- */
@@ -11,6 +13,7 @@ struct statement {
     struct arena *arena;
     spate_result *result;
     enum statement_mode mode;
+    struct storage_settings storage;
     struct plan_context context;
 };
 
@@ -33,6 +36,7 @@ static enum status statement_prepare(struct statement *self, struct error *err)
                                (unsigned long long)session->statement_count),
                   err);
     }
+    self->storage = settings_storage(&session->settings);
     self->context = (struct plan_context){
         .bind = {.arena = self->arena, .catalog = session->catalog, .evaluation = evaluation},
         .budget = &session->budget,
@@ -40,6 +44,7 @@ static enum status statement_prepare(struct statement *self, struct error *err)
         .settings = settings_plan(&session->settings),
         .statement_id = id,
         .job_id = job_id,
+        .storage = &self->storage,
     };
     return STATUS_OK;
 }
@@ -228,12 +233,38 @@ static enum status create_table_as(struct statement *self, const struct ast_crea
     return insert_run(self, insert, err);
 }
 
+/* A table without columns gets those that its connector finds. */
+static enum status infer_columns(struct statement *self, struct catalog_table *table, struct error *err)
+{
+    struct source_context context = {
+        .arena = table->arena, .budget = &self->session->budget, .table = table->name, .storage = &self->storage};
+    const struct schema *schema;
+    struct table_column *columns;
+    TRY(table_options_of(table->arena, table, &context.options, err));
+    TRY(source_infer(&context, &schema, err));
+    if (schema == NULL) {
+        return STATUS_OK;
+    }
+    TRY_ALLOC(columns, arena_alloc(table->arena, (schema->count + 1) * sizeof *columns), err);
+    for (uint32_t i = 0; i < schema->count; i++) {
+        columns[i] = (struct table_column){.kind = AST_COLUMN_PHYSICAL, .name = schema->columns[i].name, .type = schema->columns[i].type};
+    }
+    table->columns = columns;
+    table->column_count = schema->count;
+    return STATUS_OK;
+}
+
 static enum status create_table_run(struct statement *self, const struct ast_statement *statement, struct error *err)
 {
     const struct ast_create_table *ast = &statement->create_table;
     bool kept = ast->if_not_exists && catalog_find(self->session->catalog, &ast->name) != NULL;
     struct catalog_table *table;
     TRY(bind_create_table(&self->context.bind, &self->session->budget, ast, &table, err));
+    enum status inferred = table->column_count > 0 || kept ? STATUS_OK : infer_columns(self, table, err);
+    if (inferred != STATUS_OK) {
+        catalog_table_unref(table);
+        return inferred;
+    }
     TRY(add_to_catalog(self, table, ast->if_not_exists, ast->or_replace, err));
     if (ast->as_query != NULL && !kept) {
         enum status status = create_table_as(self, ast, err);

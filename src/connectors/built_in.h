@@ -8,7 +8,7 @@
 #include "connectors/sink.h"
 #include "connectors/source.h"
 
-extern const struct source_type datagen_source_type, feed_source_type, filesystem_source_type, nexmark_source_type;
+extern const struct source_type datagen_source_type, feed_source_type, filesystem_source_type, nexmark_source_type, savepoint_source_type;
 extern const struct sink_type blackhole_sink_type, filesystem_sink_type, print_sink_type;
 
 #endif

@@ -4,7 +4,8 @@
 #include "connectors/built_in.h"
 #include "connectors/table_options.h"
 
-static const struct source_type *const sources[] = {&datagen_source_type, &feed_source_type, &filesystem_source_type, &nexmark_source_type};
+static const struct source_type *const sources[] = {&datagen_source_type, &feed_source_type, &filesystem_source_type, &nexmark_source_type,
+                                                    &savepoint_source_type};
 static const struct sink_type *const sinks[] = {&blackhole_sink_type, &filesystem_sink_type, &print_sink_type};
 enum { CONNECTORS_MAX = ARRAY_LENGTH(sources) + ARRAY_LENGTH(sinks) };
 
@@ -74,21 +75,27 @@ static enum status connector_name(const struct table_options *options, const cha
     return *name != NULL ? STATUS_OK : error_set(err, ERROR_MISSING_OPTION, "the option 'connector' is missing");
 }
 
+static enum status read_source_settings(const struct source_context *context, const struct source_type *type, void **settings,
+                                        struct error *err)
+{
+    TRY(table_options_check(context->options, type->name, type->options, type->option_count, err));
+    TRY_ALLOC(*settings, arena_alloc(context->arena, type->settings_bytes + 1), err);
+    return table_options_read(context->options, "", type->options, type->option_count, context->arena, *settings, err);
+}
+
 static enum status open_source(const struct source_context *context, struct source **source, struct error *err)
 {
     const char *name;
+    void *settings;
+    struct common_source_settings common;
     TRY(connector_name(context->options, &name, err));
     const struct source_type *type = source_type_find(name);
     if (type == NULL) {
         return refuse_connector(name, true, err);
     }
-    TRY(table_options_check(context->options, name, type->options, type->option_count, err));
-    struct common_source_settings common;
+    TRY(read_source_settings(context, type, &settings, err));
     TRY(common_source_settings_read(context->options, context->arena, &common, err));
     assert(common.error_policy != ERROR_POLICY_DEAD_LETTER || context->dead_letter != NULL);
-    void *settings;
-    TRY_ALLOC(settings, arena_alloc(context->arena, type->settings_bytes + 1), err);
-    TRY(table_options_read(context->options, "", type->options, type->option_count, context->arena, settings, err));
     return type->open(context, settings, source, err);
 }
 
@@ -97,6 +104,25 @@ enum status source_open(const struct source_context *context, struct source **so
     enum status status = open_source(context, source, err);
     if (status != STATUS_OK) {
         error_add_context(err, "in table '%s'", context->table);
+    }
+    return status;
+}
+
+enum status source_infer(const struct source_context *context, const struct schema **schema, struct error *err)
+{
+    const char *name = table_options_get(context->options, "connector");
+    const struct source_type *type = name == NULL ? NULL : source_type_find(name);
+    void *settings;
+    *schema = NULL;
+    if (type == NULL || type->infer == NULL) {
+        return STATUS_OK;
+    }
+    enum status status = read_source_settings(context, type, &settings, err);
+    if (status == STATUS_OK) {
+        status = type->infer(context->storage, settings, context->arena, context->budget, schema, err);
+    }
+    if (status != STATUS_OK) {
+        error_add_context(err, "while finding the columns of table '%s'", context->table);
     }
     return status;
 }

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "formats/format.h"
+#include "storage/stores.h"
 
 enum source_traits {
     SOURCE_BOUNDED = 1,    /* ends by itself (may depend on options: see source.bounded) */
@@ -33,6 +34,7 @@ struct source_counters { /* updated by readers, read by anyone */
     _Atomic uint64_t bytes_total; /* of bounded input, for progress; 0: unknown */
 };
 struct dead_letter; /* connectors/dead_letter.h */
+struct schema;      /* sql/relation.h */
 struct source_context {
     struct arena *arena; /* as long as the source */
     struct budget *budget;
@@ -47,8 +49,9 @@ struct source_context {
     const char *const *partition_columns; /* PARTITIONED BY: names */
     const struct type *const *partition_types;
     uint32_t partition_count;
-    const struct table_options *options; /* connectors/table_options.h: all of WITH (...) */
-    void *attachment;                    /* catalog_table.attachment */
+    const struct table_options *options;    /* connectors/table_options.h: all of WITH (...) */
+    void *attachment;                       /* catalog_table.attachment */
+    const struct storage_settings *storage; /* the session's; lent for the call of open */
     struct source_counters *counters;
     struct dead_letter *dead_letter; /* where the dead-letter policy puts records; not NULL when that policy is set */
 };
@@ -92,6 +95,9 @@ struct source_type {
     enum status (*history)(struct reader *reader, struct text_builder *out, struct error *err);
     /* Once, before the first read(). Both texts are only lent. */
     enum status (*seek)(struct reader *reader, const struct source_position *position, struct error *err);
+    /* The columns that a table without any gets, in the arena. NULL: its definition has to name them. */
+    enum status (*infer)(const struct storage_settings *storage, const void *settings, struct arena *arena, struct budget *budget,
+                         const struct schema **schema, struct error *err);
 };
 
 /* connectors/registry.c: the one list. NULL: unknown. */
@@ -100,5 +106,7 @@ const struct source_type *const *source_type_list(uint32_t *count);
 /* Checks all of WITH (...) against the connector's, the format's and the common options, then opens. Errors name the table. */
 enum status source_open(const struct source_context *context, struct source **source, struct error *err);
 void source_close(struct source *source);
+/* For a table that is defined without columns: *schema NULL when its connector finds none by itself. */
+enum status source_infer(const struct source_context *context, const struct schema **schema, struct error *err);
 
 #endif

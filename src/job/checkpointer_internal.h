@@ -7,13 +7,13 @@
 #include "base/random.h"
 #include "job/checkpointer.h"
 #include "job/job_state.h"
+#include "state/saved_state.h"
 #include "storage/checkpoints.h"
 #include "storage/job_records.h"
 #include "storage/retention.h"
 #include "storage/savepoints.h"
 
 enum { RETAINED_MAX = 64, GENERATIONS_MAX = RETAINED_MAX + 2 };
-#define CHECKPOINT_TASK "all"
 
 /* The files of one worker since the last full one. */
 struct chain {

@@ -83,6 +83,7 @@ static enum status source_start(struct planner *planner, const struct relation *
         .column_count = relation->scan.column_count,
         .projections = relation->scan.projections,
         .attachment = table->attachment,
+        .storage = planner->context->storage,
         .counters = &read->counters,
     };
     TRY(source_columns(planner, relation, &context->columns, err));
