@@ -4,8 +4,9 @@
  * Shape       Keys and values are bytes; keys are ordered by memcmp. One database per worker, in a folder of its own below the job's local
  *             folder; what it holds is a cache of the job's state and worth nothing without a checkpoint that names its files.
  * Durability  write() is not durable by itself (no log): a crash loses the folder, and the job goes on from its checkpoint. checkpoint()
- *             writes everything out and makes a folder of hard links to the database's files, which never change afterwards: a file that an
- *             earlier checkpoint has stored, by its name and length, need not be stored again.
+ *             writes everything out and makes a folder of hard links to the database's files. A file whose name ends with the driver's
+ *             `lasting` never changes and its name never comes back: what an earlier checkpoint of this open database has stored need not
+ *             be stored again. The others are small.
  * Ownership   Bytes given are lent for the call; bytes got are the reader's until the next call on the same cold_values, or their release.
  * Memory      A database stays within cold_options.memory_bytes (buffers, caches, indexes), which its opener has charged.
  * Threads     One thread at a time per database, other than cold_db_checkpoint's folder, which is anybody's once made.
@@ -22,10 +23,12 @@ enum { COLD_DRIVER_ABI = 1 };
 struct cold_db { /* first member of a driver's own */
     const struct cold_driver *driver;
 };
+enum cold_compression { COLD_LZ4, COLD_ZSTD, COLD_UNCOMPRESSED };
 struct cold_options {
     const char *folder; /* made if absent; with files in it: a copy of a checkpoint, opened as it is */
     size_t memory_bytes;
-    bool read_only;
+    enum cold_compression compression;
+    bool read_only; /* several may be open at once */
 };
 struct cold_write {
     struct text key;
@@ -45,6 +48,7 @@ typedef bool cold_visit(void *context, struct text key, struct text value);
 struct cold_driver {
     uint32_t abi;
     const char *name;
+    const char *lasting; /* ".sst" */
     enum status (*open)(const struct cold_options *options, struct cold_db **db, struct error *err);
     void (*close)(struct cold_db *db);
     enum status (*write)(struct cold_db *db, const struct cold_write *writes, uint32_t count, struct error *err); /* all or nothing */

@@ -1,0 +1,14 @@
+/* state/cold_registry.h: the drivers of databases for state that does not fit in memory, by name.
+ *
+ * For         job/, which opens them; tests.
+ * Errors      MODULE_MISSING, MODULE_REFUSED. A name that nobody has is a mistake of ours, or of a newer version's checkpoint.
+ * Threads     Any.
+ */
+#ifndef SPATE_STATE_COLD_REGISTRY_H
+#define SPATE_STATE_COLD_REGISTRY_H
+
+#include "state/cold_db.h"
+
+enum status cold_driver_find(const char *name, const struct cold_driver **driver, struct error *err);
+
+#endif
