@@ -202,6 +202,7 @@ struct checkpoint_settings settings_checkpoints(const struct settings *settings)
                                         .fresh = values->fresh,
                                         .standby = values->standby,
                                         .restore_from = values->recovery_path,
+                                        .claims = values->claim_mode == CLAIM_MODE_CLAIM,
                                         .savepoint_dir = values->savepoint_dir};
 }
 

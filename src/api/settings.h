@@ -16,6 +16,7 @@
 #include "plan/plan.h"
 
 enum state_backend { BACKEND_HASHMAP, BACKEND_ROCKSDB };
+enum claim_mode { CLAIM_MODE_NO_CLAIM, CLAIM_MODE_CLAIM, CLAIM_MODE_LEGACY };
 struct session_settings {
     int64_t parallelism, max_parallelism;
     int64_t tick_rows, chunk_rows;

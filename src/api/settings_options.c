@@ -7,8 +7,8 @@ static const char *const not_null_modes[] = {"ERROR", "DROP", NULL};
 static const char *const checkpoint_modes[] = {"EXACTLY_ONCE", "AT_LEAST_ONCE", NULL};
 static const char *const externalized_modes[] = {"RETAIN_ON_CANCELLATION", "DELETE_ON_CANCELLATION", "NO_EXTERNALIZED_CHECKPOINTS", NULL};
 static const char *const checkpoint_storages[] = {"filesystem", "jobmanager", NULL};
-static const char *const claim_modes[] = {"NO_CLAIM", "CLAIM", "LEGACY", NULL};
-static const char *const backends[] = {"hashmap", "rocksdb", NULL}; /* enum state_backend */
+static const char *const claim_modes[] = {"NO_CLAIM", "CLAIM", "LEGACY", NULL}; /* enum claim_mode */
+static const char *const backends[] = {"hashmap", "rocksdb", NULL};             /* enum state_backend */
 static const char *const sync_modes[] = {"auto", "true", "false", NULL};
 
 static const char *const restart_types[] = {"default",    "none",         "off",         "disable",           "fixed-delay",
@@ -73,7 +73,7 @@ static const char *check_checkpoint_storage(const void *value)
 
 static const char *check_claim_mode(const void *value)
 {
-    return *(const int32_t *)value == 0 ? NULL : "a savepoint is always left as it is: its files are its own";
+    return *(const int32_t *)value == CLAIM_MODE_LEGACY ? "Flink has dropped it; it is NO_CLAIM or CLAIM" : NULL;
 }
 
 static const char *check_failures(const void *value)
@@ -169,7 +169,8 @@ const struct option_def session_options[] = {
      OPTION_CHOICE(struct session_settings, claim_mode, claim_modes),
      .initial = "NO_CLAIM",
      .check = check_claim_mode,
-     .summary = "Who owns the savepoint that a job starts from: always NO_CLAIM, its owner deletes it."},
+     .summary =
+         "Who owns the savepoint that a job starts from: with CLAIM the job, which removes it when checkpoints have taken its place."},
     {.name = "execution.state-recovery.fresh",
      OPTION_BOOL(struct session_settings, fresh),
      .initial = "false",

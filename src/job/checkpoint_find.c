@@ -128,7 +128,10 @@ static enum status find_savepoint(struct checkpointer *self, struct error *err)
     if (self->found.seq >= self->next_number) { /* sinks tell by the numbers what came after */
         self->next_number = self->found.seq + 1;
     }
-    TRY_ALLOC(self->message, arena_format(self->arena, "job '%s' starts from the savepoint '%s'", self->spec.job, place), err);
+    TRY_ALLOC(self->message,
+              arena_format(self->arena, "job '%s' starts from the savepoint '%s'%s", self->spec.job, place,
+                           self->spec.settings.claims ? ", which is removed when checkpoints have taken its place" : ""),
+              err);
     return STATUS_OK;
 }
 

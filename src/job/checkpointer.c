@@ -124,6 +124,19 @@ static void drop_generations(struct checkpointer *self)
     }
 }
 
+/* A savepoint that the job began with and owns is one of the checkpoints that are kept, the oldest. One that cannot be removed stays: it is
+ * no reason to stop. */
+static void drop_savepoint(struct checkpointer *self)
+{
+    bool replaced = self->pending.ended || self->retained_count >= (uint32_t)self->spec.settings.retained;
+    if (self->from_savepoint && self->spec.settings.claims && !self->spec.settings.savepoint_only && !self->claimed && replaced) {
+        struct error ignored;
+        enum object_result result;
+        self->claimed = true;
+        (void)!savepoint_delete(self->spec.storage, self->id, self->spec.settings.restore_from, &result, &ignored);
+    }
+}
+
 static enum status prune(struct checkpointer *self, struct error *err)
 {
     uint32_t keep = (uint32_t)self->spec.settings.retained;
@@ -134,6 +147,7 @@ static enum status prune(struct checkpointer *self, struct error *err)
         self->retained_count--;
         memmove(self->retained, self->retained + 1, self->retained_count * sizeof *self->retained);
     }
+    drop_savepoint(self);
     if (!merges_now(self)) {
         drop_generations(self);
     }

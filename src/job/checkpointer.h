@@ -36,6 +36,7 @@ struct checkpoint_settings {
     bool standby;              /* wait for the lock */
     bool savepoint_only;       /* the job runs already and leaves nothing but savepoints: looks for nothing, keeps no checkpoint */
     const char *restore_from;  /* a savepoint, when the job has no checkpoint of its own; NULL */
+    bool claims;               /* it is removed when as many checkpoints as are kept, or the last one, have taken its place */
     const char *savepoint_dir; /* where savepoints go that are given no place; NULL: to the job's own */
 };
 enum job_start {

@@ -57,6 +57,7 @@ struct checkpointer {
     struct checkpoint_manifest found;
     struct savepoint savepoint;
     bool has_found, from_savepoint;
+    bool claimed; /* the savepoint was this job's, and is gone */
     /* checkpoints */
     uint64_t next_number;
     uint32_t lineage; /* drawn when the job begins from nothing or from a savepoint; in all manifests since */
