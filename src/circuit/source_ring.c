@@ -1,29 +1,48 @@
+/* Two stages of marker_snapshot.h. The reader begins a snapshot after each read(): it records where it stands and sends a marker behind the
+ * rows of that read, in one step with them, so that the worker never stands between the two. The worker's first marker of a snapshot is also
+ * its last: the channel's state is empty, and the snapshot supersedes all earlier ones. */
 #include "circuit/source_ring.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "circuit/marker_snapshot.h"
+
 enum { RING_BATCHES = 64, WAIT_MAX_US = 100000 };
 
+struct ring_marker {
+    uint64_t snapshot;         /* the number of the read() it is behind; 0: none */
+    struct text_builder place; /* the reader's state: where the next read() begins; of replayable sources */
+};
+struct ring_slot {
+    struct batch batch;
+    size_t bytes;
+    struct ring_marker marker; /* behind the batch */
+};
 struct source_ring {
     struct reader *reader;
     const struct source_type *type;
     uint32_t row_limit;
     size_t limit_bytes;
     struct wakeup *wakeup;
-    bool threaded;
+    bool inlined;  /* read by the worker itself */
+    bool threaded; /* the thread is there */
     pthread_t thread;
     pthread_mutex_t mutex;
-    pthread_cond_t changed; /* room, or closing */
-    struct batch batches[RING_BATCHES];
-    struct text_builder places[RING_BATCHES]; /* behind each batch; replayable sources */
-    uint64_t reads[RING_BATCHES];
-    struct text_builder taken, read; /* behind the batch taken last; behind the one just read, the reader's thread's */
-    struct text_builder quiet;       /* behind the last read() without rows, when nothing else is in the ring; quiet_read: its number, */
-    uint64_t quiet_read;             /* 0: none since the last batch */
-    size_t batch_bytes[RING_BATCHES];
+    pthread_cond_t changed;                 /* room, or closing */
+    struct marker_stage *sender, *receiver; /* the reader's thread's; the worker's */
+    struct ring_marker read;                /* the sender's state, on its way into the ring */
+    struct batch *read_rows;                /* before it; NULL: the read() gave none */
+    struct ring_slot slots[RING_BATCHES];
+    struct ring_marker quiet; /* of a read() without rows, when nothing else is in the ring */
+    struct ring_marker taken; /* the receiver's cut: of all that it has taken */
+    bool taken_whole;         /* nothing has come since that marker */
+    struct ring_marker *arriving;
+    enum read_state read_state; /* of the read() under way */
+    bool read_idle;
     uint32_t first, count;
     size_t bytes;
     bool closing, ended, idle;
@@ -70,9 +89,9 @@ static void ring_wait_us(struct source_ring *ring, int64_t us)
     pthread_mutex_unlock(&ring->mutex);
 }
 
-static void swap_texts(struct text_builder *left, struct text_builder *right)
+static void swap_markers(struct ring_marker *left, struct ring_marker *right)
 {
-    struct text_builder kept = *left;
+    struct ring_marker kept = *left;
     *left = *right;
     *right = kept;
 }
@@ -88,48 +107,98 @@ static enum status ring_mark(struct source_ring *ring, struct text_builder *plac
     return place->failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for a source's position") : STATUS_OK;
 }
 
-/* false: the ring is closing. */
-static bool ring_push(struct source_ring *ring, struct batch *batch)
+static enum status sender_record(void *stage, uint64_t snapshot, struct error *err)
 {
-    size_t bytes = batch_size(batch);
-    pthread_mutex_lock(&ring->mutex);
+    struct source_ring *ring = stage;
+    ring->read.snapshot = 0;
+    TRY(ring_mark(ring, &ring->read.place, err));
+    ring->read.snapshot = snapshot;
+    return STATUS_OK;
+}
+
+/* Waits for room. The mutex is held. */
+static void ring_put_rows(struct source_ring *ring)
+{
+    size_t bytes = batch_size(ring->read_rows);
     while (!ring->closing && ring->count > 0 && (ring->count == RING_BATCHES || ring->bytes + bytes > ring->limit_bytes)) {
         pthread_cond_wait(&ring->changed, &ring->mutex);
     }
-    bool open = !ring->closing;
-    if (open) {
-        uint32_t at = (ring->first + ring->count) % RING_BATCHES;
-        ring->batches[at] = *batch;
-        swap_texts(&ring->places[at], &ring->read);
-        ring->reads[at] = ring->reader->reads;
-        ring->quiet_read = 0;
-        ring->batch_bytes[at] = bytes;
-        ring->count++;
-        ring->bytes += bytes;
-        ring->idle = false;
+    if (ring->closing) {
+        return;
     }
-    pthread_mutex_unlock(&ring->mutex);
-    if (!open) {
-        batch_release(batch);
-    }
-    return open;
+    struct ring_slot *slot = &ring->slots[(ring->first + ring->count) % RING_BATCHES];
+    slot->batch = *ring->read_rows;
+    slot->bytes = bytes;
+    ring->read_rows = NULL;
+    ring->quiet.snapshot = 0;
+    swap_markers(&slot->marker, &ring->read);
+    ring->count++;
+    ring->bytes += bytes;
 }
 
-static void ring_set(struct source_ring *ring, bool ended, bool idle, enum status status, const struct error *error)
+/* A marker behind no rows takes the place of the one before it. */
+static void ring_put_quiet(struct source_ring *ring)
+{
+    struct ring_marker *newest = ring->count == 0 ? &ring->quiet : &ring->slots[(ring->first + ring->count - 1) % RING_BATCHES].marker;
+    swap_markers(newest, &ring->read);
+}
+
+static enum status sender_send(void *stage, uint64_t snapshot, uint32_t output, struct error *err)
+{
+    (void)output;
+    (void)err;
+    struct source_ring *ring = stage;
+    if (ring->read.snapshot != snapshot) { /* could not be recorded: the channel ends with that error */
+        return STATUS_OK;
+    }
+    pthread_mutex_lock(&ring->mutex);
+    if (ring->read_rows != NULL) {
+        ring_put_rows(ring);
+    } else {
+        ring_put_quiet(ring);
+    }
+    ring->ended = ring->read_state == READ_END;
+    ring->idle = ring->read_idle;
+    pthread_mutex_unlock(&ring->mutex);
+    return STATUS_OK;
+}
+
+static const struct marker_stage_type sender_type = {.record = sender_record, .send = sender_send};
+
+static void ring_fail(struct source_ring *ring, enum status status, const struct error *error)
 {
     pthread_mutex_lock(&ring->mutex);
-    if (status == STATUS_OK) {
-        swap_texts(&ring->quiet, &ring->read);
-        ring->quiet_read = ring->reader->reads;
-    }
-    ring->ended = ended;
-    ring->idle = idle;
+    ring->ended = true;
+    ring->idle = false;
     ring->status = status;
-    if (status != STATUS_OK) {
-        ring->error = *error;
-    }
+    ring->error = *error;
     pthread_mutex_unlock(&ring->mutex);
-    wakeup_signal(ring->wakeup);
+}
+
+/* One read() and what comes of it; false: it was the last. */
+static bool ring_read(struct source_ring *ring, int64_t *wait_us)
+{
+    struct batch batch = {0};
+    struct error err = {0};
+    uint64_t number = ++ring->reader->reads;
+    *wait_us = 0;
+    ring->read_state = READ_IDLE;
+    enum status status = ring->type->read(ring->reader, ring->row_limit, &batch, &ring->read_state, wait_us, &err);
+    if (status == STATUS_OK) {
+        ring->read_rows = ring->read_state == READ_ROWS ? &batch : NULL;
+        ring->read_idle = ring->read_state == READ_IDLE && (*wait_us > 0 || ring->inlined);
+        status = marker_stage_begin(ring->sender, number, &err);
+    }
+    if (ring->read_rows != NULL) { /* not taken by the ring */
+        batch_release(&batch);
+        ring->read_rows = NULL;
+    }
+    if (status != STATUS_OK) {
+        ring_fail(ring, status, &err);
+        return false;
+    }
+    marker_stage_settle(ring->sender, number); /* a stage without inputs is complete when it has begun */
+    return ring->read_state != READ_END;
 }
 
 static bool ring_is_closing(struct source_ring *ring)
@@ -145,35 +214,30 @@ static void *ring_run(void *context)
     struct source_ring *ring = context;
     bool going = true;
     while (going && !ring_is_closing(ring)) {
-        struct batch batch = {0};
-        enum read_state state = READ_IDLE;
-        int64_t wait_us = 0;
-        struct error err = {0};
-        ring->reader->reads++;
-        enum status status = ring->type->read(ring->reader, ring->row_limit, &batch, &state, &wait_us, &err);
-        if (status == STATUS_OK) {
-            status = ring_mark(ring, &ring->read, &err);
-            if (status != STATUS_OK && state == READ_ROWS) {
-                batch_release(&batch);
-            }
-        }
-        if (status != STATUS_OK) {
-            ring_set(ring, true, false, status, &err);
-            going = false;
-        } else if (state == READ_ROWS) {
-            going = ring_push(ring, &batch);
-            wakeup_signal(ring->wakeup);
-        } else if (state == READ_IDLE) {
-            ring_set(ring, false, wait_us > 0, STATUS_OK, NULL);
+        int64_t wait_us;
+        going = ring_read(ring, &wait_us);
+        wakeup_signal(ring->wakeup);
+        if (going && ring->read_state == READ_IDLE) {
             ring_wait_us(ring, wait_us);
-        } else {
-            ring_set(ring, true, false, STATUS_OK, NULL);
-            going = false;
         }
     }
     buffer_trim();
     return NULL;
 }
+
+static enum status receiver_record(void *stage, uint64_t snapshot, struct error *err)
+{
+    (void)err;
+    struct source_ring *ring = stage;
+    swap_markers(&ring->taken, ring->arriving);
+    assert(ring->taken.snapshot == snapshot);
+    ring->arriving->snapshot = 0;
+    ring->taken_whole = true;
+    atomic_store_explicit(&ring->reader->passed, snapshot, memory_order_release);
+    return STATUS_OK;
+}
+
+static const struct marker_stage_type receiver_type = {.record = receiver_record};
 
 static enum status ring_open_reader(struct source_ring *ring, struct source *source, uint32_t partition, const struct source_position *from,
                                     struct error *err)
@@ -185,7 +249,8 @@ static enum status ring_open_reader(struct source_ring *ring, struct source *sou
     if (from != NULL) {
         TRY(ring->type->seek(ring->reader, from, err));
     }
-    return ring_mark(ring, &ring->taken, err);
+    ring->taken_whole = true;
+    return ring_mark(ring, &ring->taken.place, err);
 }
 
 enum status source_ring_open(struct source *source, uint32_t partition, const struct source_position *from, uint32_t row_limit,
@@ -199,11 +264,17 @@ enum status source_ring_open(struct source *source, uint32_t partition, const st
     created->row_limit = row_limit;
     created->limit_bytes = limit_bytes;
     created->wakeup = wakeup;
-    bool threaded = (source->type->traits & SOURCE_INLINE) == 0;
+    created->inlined = (source->type->traits & SOURCE_INLINE) != 0;
     pthread_mutex_init(&created->mutex, NULL);
     pthread_cond_init(&created->changed, NULL);
-    enum status status = ring_open_reader(created, source, partition, from, err);
-    if (status == STATUS_OK && threaded) {
+    enum status status = marker_stage_create(&sender_type, created, 0, 1, &created->sender, err);
+    if (status == STATUS_OK) {
+        status = marker_stage_create(&receiver_type, created, 1, 0, &created->receiver, err);
+    }
+    if (status == STATUS_OK) {
+        status = ring_open_reader(created, source, partition, from, err);
+    }
+    if (status == STATUS_OK && !created->inlined) {
         int failed = pthread_create(&created->thread, NULL, ring_run, created);
         created->threaded = failed == 0;
         if (failed != 0) {
@@ -218,61 +289,66 @@ enum status source_ring_open(struct source *source, uint32_t partition, const st
     return STATUS_OK;
 }
 
-static enum status ring_take_inline(struct source_ring *ring, struct batch *batch, enum read_state *state, bool *caught_up,
-                                    struct error *err)
+static enum status receive_marker(struct source_ring *ring, struct ring_marker *marker, struct error *err)
 {
-    int64_t wait_us = 0;
-    if (ring->ended) {
-        *state = READ_END;
-        return STATUS_OK;
+    uint64_t snapshot = marker->snapshot;
+    ring->arriving = marker;
+    TRY(marker_stage_marker(ring->receiver, 0, snapshot, err));
+    marker_stage_settle(ring->receiver, snapshot); /* the only input has brought it */
+    return STATUS_OK;
+}
+
+static enum status receive_slot(struct source_ring *ring, struct batch *batch, struct error *err)
+{
+    struct ring_slot *slot = &ring->slots[ring->first];
+    TRY(marker_stage_message(ring->receiver, 0, &slot->batch, err));
+    ring->taken_whole = false;
+    *batch = slot->batch;
+    ring->bytes -= slot->bytes;
+    ring->first = (ring->first + 1) % RING_BATCHES;
+    ring->count--;
+    pthread_cond_signal(&ring->changed);
+    return receive_marker(ring, &slot->marker, err);
+}
+
+static enum status ring_take(struct source_ring *ring, struct batch *batch, enum read_state *state, bool *caught_up, struct error *err)
+{
+    if (ring->count > 0) {
+        *state = READ_ROWS;
+        return receive_slot(ring, batch, err);
     }
-    atomic_store_explicit(&ring->reader->passed, ++ring->reader->reads, memory_order_release);
-    TRY(ring->type->read(ring->reader, ring->row_limit, batch, state, &wait_us, err));
-    *caught_up = *state == READ_IDLE;
-    ring->ended = *state == READ_END;
-    enum status status = *state == READ_ROWS ? ring_mark(ring, &ring->taken, err) : STATUS_OK;
-    if (status != STATUS_OK) {
-        batch_release(batch);
+    if (ring->status != STATUS_OK) {
+        *err = ring->error;
+        return ring->status;
     }
-    return status;
+    if (ring->quiet.snapshot > 0) { /* all that was read is passed on, also what gave no rows */
+        TRY(receive_marker(ring, &ring->quiet, err));
+    }
+    if (ring->ended && marker_stage_live_inputs(ring->receiver) > 0) {
+        TRY(marker_stage_end_input(ring->receiver, 0, err));
+    }
+    *state = ring->ended ? READ_END : READ_IDLE;
+    *caught_up = ring->idle;
+    return STATUS_OK;
 }
 
 enum status source_ring_take(struct source_ring *ring, struct batch *batch, enum read_state *state, bool *caught_up, struct error *err)
 {
+    int64_t wait_us;
     *caught_up = false;
-    if (!ring->threaded) {
-        return ring_take_inline(ring, batch, state, caught_up, err);
+    if (ring->inlined && !ring->ended) {
+        ring_read(ring, &wait_us);
     }
-    enum status status = STATUS_OK;
     pthread_mutex_lock(&ring->mutex);
-    if (ring->count > 0) {
-        *batch = ring->batches[ring->first];
-        swap_texts(&ring->taken, &ring->places[ring->first]);
-        atomic_store_explicit(&ring->reader->passed, ring->reads[ring->first], memory_order_release);
-        ring->bytes -= ring->batch_bytes[ring->first];
-        ring->first = (ring->first + 1) % RING_BATCHES;
-        ring->count--;
-        *state = READ_ROWS;
-        pthread_cond_signal(&ring->changed);
-    } else if (ring->status != STATUS_OK) {
-        *err = ring->error;
-        status = ring->status;
-    } else {
-        *state = ring->ended ? READ_END : READ_IDLE;
-        *caught_up = ring->idle;
-        if (ring->quiet_read > 0) { /* all that was read is passed on, also what gave no rows */
-            swap_texts(&ring->taken, &ring->quiet);
-            atomic_store_explicit(&ring->reader->passed, ring->quiet_read, memory_order_release);
-            ring->quiet_read = 0;
-        }
-    }
+    enum status status = ring_take(ring, batch, state, caught_up, err);
     pthread_mutex_unlock(&ring->mutex);
     return status;
 }
 
 enum status source_ring_position(struct source_ring *ring, struct text *place, struct text_builder *history, struct error *err)
 {
-    *place = (struct text){ring->taken.bytes, ring->taken.length};
+    assert(ring->taken_whole);
+    *place = (struct text){ring->taken.place.bytes, ring->taken.place.length};
     return ring->type->history == NULL ? STATUS_OK : ring->type->history(ring->reader, history, err);
 }
 
@@ -289,17 +365,19 @@ void source_ring_close(struct source_ring *ring)
         pthread_join(ring->thread, NULL);
     }
     for (uint32_t i = 0; i < ring->count; i++) {
-        batch_release(&ring->batches[(ring->first + i) % RING_BATCHES]);
+        batch_release(&ring->slots[(ring->first + i) % RING_BATCHES].batch);
     }
     if (ring->reader != NULL) {
         ring->type->reader_close(ring->reader);
     }
     for (uint32_t i = 0; i < RING_BATCHES; i++) {
-        text_builder_close(&ring->places[i]);
+        text_builder_close(&ring->slots[i].marker.place);
     }
-    text_builder_close(&ring->taken);
-    text_builder_close(&ring->read);
-    text_builder_close(&ring->quiet);
+    text_builder_close(&ring->taken.place);
+    text_builder_close(&ring->read.place);
+    text_builder_close(&ring->quiet.place);
+    marker_stage_destroy(ring->sender);
+    marker_stage_destroy(ring->receiver);
     pthread_cond_destroy(&ring->changed);
     pthread_mutex_destroy(&ring->mutex);
     free(ring);

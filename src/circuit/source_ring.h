@@ -3,8 +3,13 @@
  * For         source nodes: decoding overlaps with the tick.
  * Shape       A bounded queue of batches (bytes and count). Full: the reader waits, nothing is dropped. Inline sources have no
  *             thread: take reads directly.
- * Positions   Each batch in the ring carries the place behind it; source_ring_position gives that of the batch taken last: what was read
- *             ahead is read again after a restart.
+ * Positions   The reader runs ahead of the ticks. Behind the rows of each read it puts a marker into the ring, which carries the place where
+ *             it stood (marker_snapshot.h: reader and worker are two stages, the ring their channel). source_ring_position gives that of
+ *             the last marker taken; rows behind it are still in the ring, are in no cut, and are read again after a restart: nothing of
+ *             the ring itself is saved.
+ * Invariants  Rows and their marker are put and taken in one step, so the worker always stands at a marker: what it has taken is what the
+ *             place covers, and the channel's state is empty. Readers of other partitions send nothing to this one, so any markers of
+ *             theirs make one consistent cut with this, at the tick's end.
  * Threads     take by the worker; the reader's thread is the ring's own.
  * Errors      A reader's error is given by take once the rows before it are taken.
  */
@@ -20,7 +25,7 @@ enum status source_ring_open(struct source *source, uint32_t partition, const st
                              size_t limit_bytes, struct wakeup *wakeup, struct source_ring **ring, struct error *err);
 /* The next batch, the caller's; READ_IDLE: none now. *caught_up: and the source itself has none. */
 enum status source_ring_take(struct source_ring *ring, struct batch *batch, enum read_state *state, bool *caught_up, struct error *err);
-/* Behind the batch taken last; for replayable sources only. The place is lent until the next take, the history is appended. */
+/* At the marker taken last; for replayable sources only. The place is lent until the next take, the history is appended. */
 enum status source_ring_position(struct source_ring *ring, struct text *place, struct text_builder *history, struct error *err);
 void source_ring_close(struct source_ring *ring);
 
