@@ -320,6 +320,7 @@ struct plan_settings settings_plan(const struct settings *settings)
             },
         .watermark_interval_us = values->watermark_interval.us,
         .idle_timeout_us = values->idle_timeout.us,
+        .state_ttl_us = values->state_ttl.us,
         .legacy_cast = values->legacy_cast == 1,
         .not_null_drop = values->not_null == 1,
     };

@@ -21,7 +21,7 @@ struct session_settings {
     int64_t parallelism, max_parallelism;
     int64_t tick_rows, chunk_rows;
     int64_t restart_every, restart_parallelism;
-    struct duration tick_target, watermark_interval, idle_timeout;
+    struct duration tick_target, watermark_interval, idle_timeout, state_ttl;
     struct byte_size ring, process_memory;
     const char *time_zone;
     int32_t backend;

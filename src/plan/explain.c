@@ -378,6 +378,45 @@ void plan_node_describe(const struct plan_node *node, struct text_builder *out)
     }
 }
 
+static void print_ttl(int64_t ttl_us, const char *of, struct text_builder *out)
+{
+    if (ttl_us > 0) {
+        text_append_format(out, ", ttl %s", of);
+        print_duration(ttl_us, out);
+    }
+}
+
+static void print_ttls(const struct plan_node *node, struct text_builder *out)
+{
+    switch (node->operator) {
+    case PLAN_GROUP_AGGREGATE:
+        print_ttl(node->group_aggregate.ttl_us, "", out);
+        break;
+    case PLAN_JOIN:
+        if (node->join.ttl_us[0] == node->join.ttl_us[1]) {
+            print_ttl(node->join.ttl_us[0], "", out);
+            break;
+        }
+        print_ttl(node->join.ttl_us[0], "left ", out);
+        print_ttl(node->join.ttl_us[1], "right ", out);
+        break;
+    case PLAN_TOP_N:
+        print_ttl(node->top_n.ttl_us, "", out);
+        break;
+    case PLAN_DEDUPLICATE:
+        print_ttl(node->deduplicate.ttl_us, "", out);
+        break;
+    case PLAN_OVER:
+        print_ttl(node->over.ttl_us, "", out);
+        break;
+    case PLAN_SET:
+        print_ttl(node->set.ttl_us, "", out);
+        break;
+    default:
+        break;
+    }
+}
+
 static void print_properties(const struct plan_node *node, struct text_builder *out)
 {
     const struct properties *properties = &node->properties;
@@ -396,6 +435,7 @@ static void print_properties(const struct plan_node *node, struct text_builder *
     }
     if (plan_operator_state(node->operator) != NULL) {
         text_append_format(out, ", state: %s", plan_operator_state(node->operator));
+        print_ttls(node, out);
     }
     text_append_text(out, properties->bounded ? "]" : ", unbounded]");
 }

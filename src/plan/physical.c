@@ -75,6 +75,7 @@ enum status plan_add(struct planner *planner, enum plan_operator op, struct plan
     added->properties.bounded = true;
     for (uint32_t i = 0; i < input_count; i++) {
         added->properties.bounded = added->properties.bounded && inputs[i]->properties.bounded;
+        added->lossy = added->lossy || inputs[i]->lossy;
     }
     if (plan->node_count == plan->node_capacity) {
         TRY_ALLOC(plan->nodes, arena_grow(planner->arena, plan->nodes, &plan->node_capacity, plan->node_count + 1, sizeof *plan->nodes),
@@ -99,7 +100,15 @@ struct input_spec plan_input(const struct plan_node *node)
                                places[properties->distribution],
                                properties->distribution_columns.columns,
                                properties->distribution_columns.count,
-                               properties->distribution == DISTRIBUTION_ALL};
+                               properties->distribution == DISTRIBUTION_ALL,
+                               node->lossy};
+}
+
+int64_t plan_ttl(const struct planner *planner, const struct state_ttl *hint, struct plan_node *node)
+{
+    int64_t ttl_us = hint != NULL && hint->given ? hint->us : planner->context->settings.state_ttl_us;
+    node->lossy = node->lossy || ttl_us > 0;
+    return ttl_us;
 }
 
 enum status plan_schema_make(struct planner *planner, uint32_t count, struct column **columns, struct schema **schema, struct error *err)
@@ -259,7 +268,8 @@ enum status plan_set(struct planner *planner, struct relation *relation, struct 
         TRY(plan_exchange(planner, inputs[i], all, count, &inputs[i], err));
     }
     TRY(plan_add(planner, PLAN_SET, inputs, 2, &relation->schema, node, err));
-    (*node)->set = (struct set_spec){plan_input(inputs[0]), plan_input(inputs[1]), relation->kind == RELATION_EXCEPT, relation->set.all};
+    (*node)->set = (struct set_spec){plan_input(inputs[0]), plan_input(inputs[1]), relation->kind == RELATION_EXCEPT, relation->set.all,
+                                     plan_ttl(planner, NULL, *node)};
     struct properties *properties = &(*node)->properties;
     properties->changes = true;
     properties->ordered = false;

@@ -56,6 +56,7 @@ struct plan_node {
     bool shared; /* its relation is read more than once: calcs above are not merged into it */
     struct plan_node **inputs;
     uint32_t input_count, consumers;
+    bool lossy; /* a time-to-live is set here or below */
     const struct schema *schema;
     struct properties properties;
     struct node **running;    /* by worker; set by plan_build */
@@ -137,6 +138,8 @@ enum status plan_relation(struct planner *planner, struct relation *relation, st
 enum status plan_add(struct planner *planner, enum plan_operator op, struct plan_node *const *inputs, uint32_t input_count,
                      const struct schema *schema, struct plan_node **node, struct error *err);
 struct input_spec plan_input(const struct plan_node *node);
+/* The time-to-live of a node's state: of the hint (NULL: there can be none), else the session's. */
+int64_t plan_ttl(const struct planner *planner, const struct state_ttl *hint, struct plan_node *node);
 /* Filter and projection over a node; merged into it when it is a calc that nobody else reads. expressions NULL: the input's columns. */
 enum status plan_calc(struct planner *planner, struct plan_node *input, const struct expression *condition,
                       const struct expression *const *expressions, const struct schema *schema, struct plan_node **node, struct error *err);

@@ -208,12 +208,14 @@ enum status plan_aggregate(struct planner *planner, struct relation *relation, s
     TRY(plan_distribute(planner, parts.input, parts.keys, key_count, &input, err));
     TRY(group_schema(planner, &parts, &schema, err));
     TRY(plan_add(planner, PLAN_GROUP_AGGREGATE, &input, 1, schema, &group, err));
-    group->group_aggregate = (struct group_aggregate_spec){.input = plan_input(input),
-                                                           .keys = parts.keys,
-                                                           .key_count = key_count,
-                                                           .calls = parts.calls,
-                                                           .call_count = parts.call_count,
-                                                           .emit_empty_row = key_count == 0 || has_empty_set(&relation->aggregate)};
+    group->group_aggregate =
+        (struct group_aggregate_spec){.input = plan_input(input),
+                                      .keys = parts.keys,
+                                      .key_count = key_count,
+                                      .calls = parts.calls,
+                                      .call_count = parts.call_count,
+                                      .ttl_us = key_count == 0 ? 0 : plan_ttl(planner, &relation->aggregate.ttl, group),
+                                      .emit_empty_row = key_count == 0 || has_empty_set(&relation->aggregate)};
     TRY(aggregate_properties(planner, input, parts.keys, key_count, parts.call_count > 0 || input->properties.changes, group, err));
     return aggregate_reorder(planner, relation, &parts, group, node, err);
 }

@@ -281,6 +281,9 @@ static enum status plan_regular(struct planner *planner, struct join_plan *join,
     TRY(join_find_prune(planner, join, err));
     TRY(join_add(planner, join, PLAN_JOIN, false, false, node, err));
     (*node)->join = join->spec;
+    for (uint32_t side = 0; side < 2; side++) {
+        (*node)->join.ttl_us[side] = plan_ttl(planner, &join->relation->join.ttl[side], *node);
+    }
     bool inserts = kind == JOIN_INNER || (kind == JOIN_SEMI);
     (*node)->properties.changes = !inserts || join->left->properties.changes || join->right->properties.changes;
     return join_keep(planner, join, *node, node, err);

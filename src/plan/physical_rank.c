@@ -138,17 +138,25 @@ static enum status plan_ranks(struct planner *planner, struct relation *over, en
     bool one = function == RANK_ROW_NUMBER && first <= 1 && last == 1;
     if (is_deduplication(spec, input, function, first, last)) {
         TRY(plan_add(planner, PLAN_DEDUPLICATE, &input, 1, schema, node, err));
-        (*node)->deduplicate =
-            (struct deduplicate_spec){plan_input(input),         spec->partition, spec->partition_count, spec->order[0].column,
-                                      spec->order[0].descending, proctime,        rank_column,           schema};
+        (*node)->deduplicate = (struct deduplicate_spec){
+            plan_input(input), spec->partition, spec->partition_count,         spec->order[0].column, spec->order[0].descending, proctime,
+            rank_column,       schema,          plan_ttl(planner, NULL, *node)};
         TRY(rank_properties(planner, over, input, one, *node, err));
         (*node)->properties.changes = !proctime || spec->order[0].descending;
         return STATUS_OK;
     }
     TRY(plan_add(planner, PLAN_TOP_N, &input, 1, schema, node, err));
-    (*node)->top_n = (struct top_n_spec){
-        plan_input(input),   function,    spec->partition, spec->partition_count, spec->order, spec->order_count, first < 1 ? 1 : first,
-        last < 0 ? 0 : last, rank_column, schema};
+    (*node)->top_n = (struct top_n_spec){plan_input(input),
+                                         function,
+                                         spec->partition,
+                                         spec->partition_count,
+                                         spec->order,
+                                         spec->order_count,
+                                         first < 1 ? 1 : first,
+                                         last < 0 ? 0 : last,
+                                         rank_column,
+                                         schema,
+                                         spec->partition_count == 0 ? 0 : plan_ttl(planner, NULL, *node)};
     return rank_properties(planner, over, input, one, *node, err);
 }
 
@@ -329,7 +337,8 @@ enum status plan_over(struct planner *planner, struct relation *relation, struct
     bool event_time = ordered && column_set_has(&input->properties.event_time, spec.order[0].column) &&
                       input->schema->columns[spec.order[0].column].time == TIME_ROWTIME;
     TRY(plan_add(planner, PLAN_OVER, &input, 1, schema, &over, err));
-    over->over = (struct over_spec){plan_input(input), spec, event_time, proctime, schema};
+    over->over = (struct over_spec){plan_input(input), spec,   event_time,
+                                    proctime,          schema, spec.partition_count == 0 ? 0 : plan_ttl(planner, NULL, over)};
     TRY(rank_properties(planner, relation, input, false, over, err));
     over->properties.changes = !event_time && !proctime;
     return over_keep(planner, relation, over, node, err);

@@ -21,6 +21,7 @@ struct plan_settings {
     struct pipeline_settings pipeline;
     int64_t watermark_interval_us; /* pipeline.auto-watermark-interval */
     int64_t idle_timeout_us;       /* table.exec.source.idle-timeout */
+    int64_t state_ttl_us;          /* table.exec.state.ttl; 0: none */
     bool legacy_cast, not_null_drop /* table.exec.sink.not-null-enforcer = DROP */;
 };
 struct plan_context {

@@ -80,6 +80,12 @@ struct window_spec {
 /* Legacy GROUP BY TUMBLE(...): auxiliary columns after the aggregate calls. */
 enum window_column { WINDOW_COLUMN_START, WINDOW_COLUMN_END, WINDOW_COLUMN_ROWTIME, WINDOW_COLUMN_PROCTIME };
 
+/* How long state is kept that is not written, as the hint STATE_TTL says. */
+struct state_ttl {
+    bool given; /* false: as table.exec.state.ttl says */
+    int64_t us; /* 0: for ever */
+};
+
 struct aggregate_relation {
     const uint32_t *keys; /* input columns */
     uint32_t key_count;
@@ -92,6 +98,7 @@ struct aggregate_relation {
     const struct window_spec *window; /* legacy group window; NULL: none */
     const enum window_column *window_columns;
     uint32_t window_column_count;
+    struct state_ttl ttl;
 };
 
 enum join_kind { JOIN_INNER, JOIN_LEFT, JOIN_RIGHT, JOIN_FULL, JOIN_SEMI, JOIN_ANTI };
@@ -101,8 +108,9 @@ struct join_relation {
     bool null_aware;                    /* ANTI from NOT IN: a NULL on either side decides (see plan/rules) */
     bool temporal;                      /* FOR SYSTEM_TIME AS OF: right is a versioned or lookup table */
     uint32_t time_column;               /* temporal: the left column named in AS OF */
-    bool lateral; /* INNER, LEFT: the right input reads columns of the left one (EXPRESSION_OUTER); removed by rules */
-    bool single;  /* LEFT from a scalar subquery: more than one match of a left row is an error (CARDINALITY) */
+    bool lateral;            /* INNER, LEFT: the right input reads columns of the left one (EXPRESSION_OUTER); removed by rules */
+    bool single;             /* LEFT from a scalar subquery: more than one match of a left row is an error (CARDINALITY) */
+    struct state_ttl ttl[2]; /* of the left, the right */
 };
 
 enum frame_unit { FRAME_ROWS, FRAME_RANGE };

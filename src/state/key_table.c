@@ -432,6 +432,11 @@ enum status key_table_find_or_insert(struct key_table *table, const struct batch
     return STATUS_OK;
 }
 
+const void *key_table_keys(const struct key_table *table, uint32_t key)
+{
+    return table->keys[key].values;
+}
+
 void *key_table_values(const struct key_table *table, uint32_t value)
 {
     assert(value < table->value_count);

@@ -28,7 +28,8 @@ enum status key_table_find_or_insert(struct key_table *table, const struct batch
                                      uint32_t *slots, struct error *err);
 void key_table_find(const struct key_table *table, const struct batch *batch, const uint32_t *keys, const uint64_t *hashes,
                     uint32_t *slots);
-void *key_table_values(const struct key_table *table, uint32_t value); /* array by slot */
+void *key_table_values(const struct key_table *table, uint32_t value);   /* array by slot */
+const void *key_table_keys(const struct key_table *table, uint32_t key); /* of a fixed width: array by slot */
 uint64_t key_table_hash(const struct key_table *table, uint32_t slot);
 /* Removes a key; its value bytes are the caller's to clean up before. */
 void key_table_remove(struct key_table *table, uint32_t slot);

@@ -387,6 +387,9 @@ static enum status update_distinct(struct call_set *set, struct call_states *sta
     for (uint32_t k = 0; k < rows.count; k++) {
         set->slot_of_row[selection_row(&rows, k)] = slots[k];
     }
+    for (uint32_t k = 0; k < rows.count && states->generations != NULL; k++) {
+        set->slot_of_row[selection_row(&rows, k)] = call_states_record(states, slots[k]);
+    }
     uint32_t count = distinct_selection(set, distinct, batch, selected);
     if (count == 0) {
         return STATUS_OK;

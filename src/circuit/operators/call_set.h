@@ -18,6 +18,10 @@ struct call_states {
     struct slab heap;
     struct key_table **distinct; /* one per set of DISTINCT arguments; made when first used */
     struct dirty_slots *dirty;   /* the same, when changes are followed (call_states_track); else NULL */
+    /* By record, where records may be forgotten before their DISTINCT rows are: a number that no record of the slot had before, never 0.
+     * The owner's; NULL: none. Then a record's number in the DISTINCT tables is its slot and, in the upper half, this. */
+    const uint32_t *generations;
+    uint32_t swept;
 };
 struct call_set_spec {
     const struct input_spec *input;
@@ -44,6 +48,8 @@ enum status call_set_values(struct call_set *set, const uint8_t *records, uint32
 /* into += weight * from. */
 enum status call_set_merge(struct call_set *set, struct call_states *states, void *into, const void *from, int64_t weight,
                            struct error *err);
+/* Removes DISTINCT rows whose record is not there any more: looks at `rows` rows of each table, and comes round. */
+enum status call_states_sweep(struct call_set *set, struct call_states *states, uint32_t rows, struct error *err);
 /* Frees what a record holds in the slab. */
 void call_set_clear(struct call_set *set, struct call_states *states, void *record);
 

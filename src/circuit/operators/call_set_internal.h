@@ -46,6 +46,11 @@ struct call_set {
     uint32_t *place_of_row;
     uint64_t *hashes;
 };
+/* The number of a record in the DISTINCT tables. */
+static inline int64_t call_states_record(const struct call_states *states, uint32_t slot)
+{
+    return (int64_t)(states->generations == NULL ? slot : (uint64_t)states->generations[slot] << 32 | slot);
+}
 uint32_t call_set_distinct_bytes(const struct call_set *set, const struct distinct_set *distinct); /* of a record of counts */
 enum status call_set_distinct_table(struct call_set *set, struct call_states *states, uint32_t index, struct key_table **table,
                                     struct error *err);

@@ -7,6 +7,8 @@
  * Global      Without keys there is one record from the start; its row stands also over no rows.
  * Failures    A value that does not exist (SUM out of range) makes the group's row absent, and the error is held until the group
  *             changes again (held_errors.h).
+ * Time-to-live A group that is not touched for so long is forgotten, without a word (group_aggregate_ttl.c); what a tick leaves with less than no
+ *             rows is then no group. Also what has not changed is emitted, so that it lives on in the state of those who read it.
  * Invariant   After finish_tick no record is dirty, and downstream has the row of every group whose weight is positive.
  */
 #include <stdlib.h>
@@ -174,6 +176,9 @@ static enum status group_aggregate_receive(struct node *node, uint32_t input, co
     struct group_aggregate *self = (struct group_aggregate *)node;
     batch_hash(batch, self->spec->keys, self->spec->key_count, self->hashes);
     TRY(key_table_find_or_insert(self->table, batch, self->spec->keys, self->hashes, self->slots, err));
+    if (ttl_is_set(&self->ttl)) {
+        TRY(group_aggregate_renew(self, batch_rows(batch), err));
+    }
     TRY(touch_groups(self, batch_rows(batch), err));
     add_weights(self, batch);
     return call_set_update(self->calls, &self->states, batch, self->slots, records_of(self) + sizeof(struct group_record),
@@ -246,7 +251,8 @@ struct emission {
 static void choose_rows(struct group_aggregate *self, const struct old_chunk *chunk, const uint32_t *slots, uint32_t count,
                         struct emission *emission)
 {
-    uint64_t changed[CHUNK_WORDS] = {0};
+    uint64_t changed[CHUNK_WORDS];
+    memset(changed, ttl_is_set(&self->ttl) ? 0xff : 0, sizeof changed);
     for (uint32_t i = 0; chunk != NULL && i < self->spec->call_count; i++) {
         find_changes(&chunk->values[i], &emission->values[i], count, changed);
     }
@@ -297,12 +303,17 @@ static enum status emit_groups(struct group_aggregate *self, const struct old_ch
 /* The groups' tick is over: clean, or gone. */
 static void settle_groups(struct group_aggregate *self, const uint32_t *slots, uint32_t count)
 {
+    for (uint32_t k = 0; k < count && UNLIKELY(self->lossy); k++) {
+        struct group_record *record = record_at(self, slots[k]);
+        record->weight = record->weight < 0 ? 0 : record->weight;
+    }
     for (uint32_t k = 0; k < count; k++) {
         struct group_record *record = record_at(self, slots[k]);
         record->flags &= ~(uint64_t)FLAG_DIRTY;
         if (record->weight == 0 && (record->flags & FLAG_PERMANENT) == 0) {
             call_set_clear(self->calls, &self->states, record + 1);
             key_table_remove(self->table, slots[k]);
+            group_aggregate_note_gone(self, slots[k]);
         }
     }
 }
@@ -335,10 +346,14 @@ static enum status emit_fresh(struct group_aggregate *self, struct error *err)
 static enum status group_aggregate_finish_tick(struct node *node, const struct tick *tick, struct error *err)
 {
     struct group_aggregate *self = (struct group_aggregate *)node;
+    uint32_t touched = self->fresh.count + self->old_count * CHUNK_ROWS;
     TRY(emit_old(self, err));
     TRY(emit_fresh(self, err));
+    if (ttl_is_set(&self->ttl)) {
+        TRY(group_aggregate_sweep(self, touched, err));
+    }
     node->metrics.state_keys = key_table_count(self->table);
-    node->metrics.state_bytes = key_table_bytes(self->table) + call_states_bytes(self->calls, &self->states);
+    node->metrics.state_bytes = key_table_bytes(self->table) + call_states_bytes(self->calls, &self->states) + ttl_bytes(&self->ttl);
     TRY(held_errors_check(self->held, tick, err));
     node_pass_watermark(node);
     return STATUS_OK;
@@ -358,6 +373,8 @@ static void group_aggregate_close(struct node *node)
     held_errors_destroy(self->held);
     dirty_slots_close(&self->dirty);
     state_map_close(&self->restored);
+    state_map_close(&self->restored_generations);
+    group_aggregate_close_ttl(self);
 }
 
 static const struct node_type group_aggregate_type = {
@@ -425,7 +442,7 @@ enum status group_aggregate_create(struct circuit *circuit, const struct group_a
         types[i] = spec->input.schema->columns[spec->keys[i]].type;
     }
     self->spec = spec;
-    self->dirty.budget = self->restored.budget = circuit->budget;
+    self->dirty.budget = self->restored.budget = self->restored_generations.budget = circuit->budget;
     const struct call_set_spec calls = {.input = &spec->input, .calls = spec->calls, .call_count = spec->call_count};
     TRY(call_set_create(circuit, &calls, &self->calls, err));
     call_states_open(self->calls, circuit->budget, &self->states);
@@ -440,6 +457,7 @@ enum status group_aggregate_create(struct circuit *circuit, const struct group_a
         held_errors_destroy(self->held);
         return status;
     }
+    group_aggregate_open_ttl(self);
     TRY(group_aggregate_declare(self, err));
     if (spec->emit_empty_row) {
         TRY(add_permanent_group(self, err));

@@ -33,10 +33,14 @@ struct group_aggregate {
     uint32_t old_count, old_capacity;
     struct slot_list fresh; /* touched groups that had no row */
     struct held_errors *held;
+    /* time-to-live (group_aggregate_ttl.c) */
+    struct time_to_live ttl;
+    bool lossy;                                                  /* rows may be withdrawn whose groups are forgotten */
+    uint32_t *generations, generation_capacity, last_generation; /* with DISTINCT (call_set.h) */
     /* checkpoints */
     uint32_t *key_order; /* 0, 1, 2, ...: the keys as columns of the state table */
     struct dirty_slots dirty;
-    struct state_map restored; /* while state is restored */
+    struct state_map restored, restored_generations; /* while state is restored */
     /* scratch of values that fail */
     uint64_t failed[CHUNK_WORDS];
     const uint32_t *fail_slots;
@@ -56,6 +60,17 @@ static inline struct group_record *record_at(const struct group_aggregate *self,
 {
     return (struct group_record *)(void *)(records_of(self) + (size_t)slot * self->record_bytes);
 }
+/* group_aggregate_ttl.c */
+void group_aggregate_open_ttl(struct group_aggregate *self);
+void group_aggregate_close_ttl(struct group_aggregate *self);
+/* The groups of the chunk are written now; those that had expired begin anew. */
+enum status group_aggregate_renew(struct group_aggregate *self, uint32_t count, struct error *err);
+/* The group of the slot is gone. */
+void group_aggregate_note_gone(struct group_aggregate *self, uint32_t slot);
+/* Removes groups that have expired: as many as a tick with so many touched groups may take. */
+enum status group_aggregate_sweep(struct group_aggregate *self, uint32_t touched, struct error *err);
+/* A group from a checkpoint. generation: what it had, 0: none. */
+enum status group_aggregate_restore_generation(struct group_aggregate *self, uint32_t slot, uint32_t generation, struct error *err);
 /* group_aggregate_state.c: the state tables "groups", "held" and those of DISTINCT. */
 enum status group_aggregate_declare(struct group_aggregate *self, struct error *err);
 enum status group_aggregate_save(struct node *node, struct snapshot_writer *writer, struct error *err);

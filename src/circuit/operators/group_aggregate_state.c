@@ -1,13 +1,18 @@
-/* The table "groups": keys, weight of the group's rows, the states of all calls. */
+/* The table "groups": keys, weight of the group's rows, the states of all calls; with a time-to-live, when the group was written last, and by
+ * which number it is known to the tables of DISTINCT (call_set.h), where rows of groups that are forgotten may still be. */
 #include <string.h>
 
 #include "circuit/operators/group_aggregate_internal.h"
 
 enum { TABLE_GROUPS, TABLE_HELD, TABLE_DISTINCT };
+enum { GROUP_WEIGHT, GROUP_STATES, GROUP_WRITTEN, GROUP_GENERATION, GROUP_COLUMNS };
 
 enum status group_aggregate_declare(struct group_aggregate *self, struct error *err)
 {
-    static const struct column extra[] = {{.name = "weight", .type = &type_bigint_not_null}, {.name = "states", .type = &type_bytes}};
+    static const struct column extra[GROUP_COLUMNS] = {[GROUP_WEIGHT] = {.name = "weight", .type = &type_bigint_not_null},
+                                                       [GROUP_STATES] = {.name = "states", .type = &type_bytes},
+                                                       [GROUP_WRITTEN] = {.name = "written", .type = &type_bigint},
+                                                       [GROUP_GENERATION] = {.name = "generation", .type = &type_bigint}};
     const struct group_aggregate_spec *spec = self->spec;
     struct arena *arena = node_arena(&self->node);
     uint32_t count = TABLE_DISTINCT + call_set_table_count(self->calls);
@@ -28,6 +33,20 @@ enum status group_aggregate_declare(struct group_aggregate *self, struct error *
     return self->node.circuit->incremental ? call_states_track(self->calls, &self->states, err) : STATUS_OK;
 }
 
+static enum status generation_column(struct group_aggregate *self, const uint32_t *slots, uint32_t count, struct vector *vector,
+                                     struct error *err)
+{
+    if (self->generations == NULL) {
+        *vector = (struct vector){.type = &type_bigint, .physical = PHYSICAL_NULL, .count = count};
+        return STATUS_OK;
+    }
+    TRY(vector_create(node_budget(&self->node), &type_bigint, count, vector, err));
+    for (uint32_t k = 0; k < count; k++) {
+        vector_int64(vector)[k] = slots[k] < self->generation_capacity ? self->generations[slots[k]] : 0;
+    }
+    return STATUS_OK;
+}
+
 static enum status group_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
 {
     struct group_aggregate *self = owner;
@@ -44,21 +63,38 @@ static enum status group_columns(void *owner, const uint32_t *slots, uint32_t co
         call_set_save(self->calls, record + 1, &states);
         ends[k] = states.length;
     }
-    enum status status = state_number_column(node_budget(&self->node), weights, count, &batch->columns[key_count], err);
-    if (status == STATUS_OK) {
-        status = state_bytes_column(node_budget(&self->node), &states, ends, count, &batch->columns[key_count + 1], err);
-    }
+    struct budget *budget = node_budget(&self->node);
+    struct vector *columns = batch->columns + key_count;
+    enum status status = state_bytes_column(budget, &states, ends, count, &columns[GROUP_STATES], err);
     text_builder_close(&states);
-    return status;
+    TRY(status);
+    TRY(state_number_column(budget, weights, count, &columns[GROUP_WEIGHT], err));
+    TRY(state_written_column(&self->ttl, budget, slots, count, &columns[GROUP_WRITTEN], err));
+    return generation_column(self, slots, count, &columns[GROUP_GENERATION], err);
 }
 
 enum status group_aggregate_save(struct node *node, struct snapshot_writer *writer, struct error *err)
 {
     struct group_aggregate *self = (struct group_aggregate *)node;
-    TRY(state_save_slots(writer, TABLE_GROUPS, self->spec->key_count + 2, self->table, 0, node->circuit->incremental ? &self->dirty : NULL,
-                         group_columns, self, err));
+    TRY(state_save_slots(writer, TABLE_GROUPS, self->spec->key_count + GROUP_COLUMNS, self->table, 0,
+                         node->circuit->incremental ? &self->dirty : NULL, group_columns, self, err));
     TRY(held_errors_save(self->held, writer, TABLE_HELD, err));
     return call_states_save(self->calls, &self->states, writer, TABLE_DISTINCT, NULL, err);
+}
+
+static enum status restore_group(struct group_aggregate *self, const struct snapshot_rows *rows, uint32_t row, struct error *err)
+{
+    const struct batch *batch = rows->batch;
+    uint32_t first = self->spec->key_count, slot = self->slots[row];
+    struct group_record *record = record_at(self, slot);
+    const struct vector *generations = &batch->columns[first + GROUP_GENERATION];
+    uint32_t generation = vector_is_valid(generations, row) ? (uint32_t)vector_int64(generations)[row] : 0;
+    record->weight = snapshot_number(batch, row, first + GROUP_WEIGHT);
+    TRY(call_set_load(self->calls, &self->states, record + 1, snapshot_text(batch, row, first + GROUP_STATES), err));
+    TRY(state_restore_written(&self->ttl, slot, batch, row, first + GROUP_WRITTEN, err));
+    TRY(group_aggregate_restore_generation(self, slot, generation, err));
+    TRY(state_map_set(&self->restored_generations, rows->chain, rows->ids[row], generation, err));
+    return state_map_set(&self->restored, rows->chain, rows->ids[row], slot, err);
 }
 
 static enum status restore_groups(struct group_aggregate *self, const struct snapshot_rows *rows, struct error *err)
@@ -68,10 +104,7 @@ static enum status restore_groups(struct group_aggregate *self, const struct sna
     batch_hash(batch, self->key_order, key_count, self->hashes);
     TRY(key_table_find_or_insert(self->table, batch, self->key_order, self->hashes, self->slots, err));
     for (uint32_t row = 0; row < batch->count; row++) {
-        struct group_record *record = record_at(self, self->slots[row]);
-        record->weight = snapshot_number(batch, row, key_count);
-        TRY(call_set_load(self->calls, &self->states, record + 1, snapshot_text(batch, row, key_count + 1), err));
-        TRY(state_map_set(&self->restored, rows->chain, rows->ids[row], self->slots[row], err));
+        TRY(restore_group(self, rows, row, err));
     }
     return STATUS_OK;
 }
@@ -79,7 +112,9 @@ static enum status restore_groups(struct group_aggregate *self, const struct sna
 static enum status restore_distinct(struct group_aggregate *self, uint32_t index, const struct snapshot_rows *rows, struct error *err)
 {
     for (uint32_t row = 0; row < rows->batch->count; row++) {
-        self->slots[row] = state_map_get(&self->restored, rows->chain, call_set_distinct_record(rows->batch, row));
+        uint64_t record = call_set_distinct_record(rows->batch, row), id = record & UINT32_MAX;
+        bool forgotten = state_map_get(&self->restored_generations, rows->chain, id) != record >> 32;
+        self->slots[row] = forgotten ? SLOT_NONE : state_map_get(&self->restored, rows->chain, id);
     }
     return call_states_restore(self->calls, &self->states, index, rows->batch, self->slots, err);
 }
@@ -99,6 +134,7 @@ enum status group_aggregate_restored(struct node *node, struct error *err)
     (void)err;
     struct group_aggregate *self = (struct group_aggregate *)node;
     state_map_close(&self->restored);
+    state_map_close(&self->restored_generations);
     for (uint32_t i = 0; i < self->fresh.count; i++) {
         record_at(self, self->fresh.slots[i])->flags &= ~(uint64_t)FLAG_DIRTY;
     }

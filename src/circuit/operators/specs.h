@@ -4,7 +4,7 @@
  *             algorithm. Each create function adds one node to the circuit (inputs added before) and returns it.
  * Ownership   Specs and all they point to live as long as the circuit (the statement's arena).
  * Conventions Keys, columns: indices into the input's columns. `changes`: the input may retract (weights < 0). `ordered`:
- *             rows of the input have a source order (batch->ordered).
+ *             rows of the input have a source order (batch->ordered). `ttl_us`: the time-to-live of entries that are not written, 0: none.
  */
 #ifndef SPATE_CIRCUIT_OPERATORS_SPECS_H
 #define SPATE_CIRCUIT_OPERATORS_SPECS_H
@@ -22,6 +22,7 @@ struct input_spec {
     const uint32_t *placed_by;  /* SNAPSHOT_HASH: columns */
     uint32_t placed_by_count;
     bool everywhere; /* SNAPSHOT_EVERY: each worker has all rows, not just its own */
+    bool lossy;      /* state below has a time-to-live: rows may be withdrawn that never came */
 };
 
 /* source_node.c: reads partitions of a source ahead in threads; emits in the order of partitions and rows. On worker w it reads
@@ -115,6 +116,7 @@ struct group_aggregate_spec {
     uint32_t key_count;
     const struct aggregate_spec_call *calls;
     uint32_t call_count;
+    int64_t ttl_us;
     bool emit_empty_row;    /* this worker owns the row that stands without input: of no keys, or of the empty grouping set */
     bool empty_row_by_hash; /* it owns it only if the row's key comes to it by its hash (below an exchange) */
 };
@@ -195,6 +197,7 @@ struct join_spec {
     bool single;     /* more than one match of a left row: CARDINALITY, held back while it may change */
     bool unique_left, unique_right;
     struct join_prune prune[2]; /* left, right */
+    int64_t ttl_us[2];
     const struct schema *output;
     const bool *read; /* by output column: someone reads it; others come as NULL and are not kept for it. NULL: all are read */
 };
@@ -252,6 +255,7 @@ struct top_n_spec {
     int64_t first, last; /* 1-based; last INT64_MAX: no limit */
     bool rank_column;
     const struct schema *output;
+    int64_t ttl_us;
 };
 enum status top_n_create(struct circuit *circuit, const struct top_n_spec *spec, struct node *input, struct node **node, struct error *err);
 
@@ -264,6 +268,7 @@ struct deduplicate_spec {
     bool keep_last, processing_time;
     bool rank_column; /* append the constant 1 as BIGINT */
     const struct schema *output;
+    int64_t ttl_us;
 };
 enum status deduplicate_create(struct circuit *circuit, const struct deduplicate_spec *spec, struct node *input, struct node **node,
                                struct error *err);
@@ -277,6 +282,7 @@ struct over_spec {
     struct over_relation over; /* calls' args are EXPRESSION_COLUMN or constants */
     bool event_time, processing_time;
     const struct schema *output;
+    int64_t ttl_us;
 };
 enum status over_node_create(struct circuit *circuit, const struct over_spec *spec, struct node *input, struct node **node,
                              struct error *err);
@@ -307,6 +313,7 @@ enum status limit_node_create(struct circuit *circuit, const struct limit_spec *
 struct set_spec {
     struct input_spec left, right;
     bool except, all;
+    int64_t ttl_us;
 };
 enum status set_node_create(struct circuit *circuit, const struct set_spec *spec, struct node *left, struct node *right, struct node **node,
                             struct error *err);

@@ -52,6 +52,20 @@ enum status state_number_column(struct budget *budget, const int64_t *values, ui
     return STATUS_OK;
 }
 
+enum status state_written_column(const struct time_to_live *ttl, struct budget *budget, const uint32_t *entries, uint32_t count,
+                                 struct vector *vector, struct error *err)
+{
+    if (!ttl_is_set(ttl)) {
+        *vector = (struct vector){.type = &type_bigint, .physical = PHYSICAL_NULL, .count = count};
+        return STATUS_OK;
+    }
+    TRY(vector_create(budget, &type_bigint, count, vector, err));
+    for (uint32_t k = 0; k < count; k++) {
+        vector_int64(vector)[k] = ttl_written_us(ttl, entries[k]);
+    }
+    return STATUS_OK;
+}
+
 enum status state_bytes_column(struct budget *budget, const struct text_builder *bytes, const size_t *ends, uint32_t count,
                                struct vector *vector, struct error *err)
 {

@@ -13,6 +13,7 @@
 #include "state/dirty_slots.h"
 #include "state/key_table.h"
 #include "state/snapshot.h"
+#include "state/time_to_live.h"
 
 /* A schema of input columns, with their names, then `extra` ones. */
 enum status state_schema_make(struct arena *arena, const struct schema *input, const uint32_t *columns, uint32_t count,
@@ -29,6 +30,19 @@ static inline bool state_is_own(const struct circuit *circuit, const struct inpu
 
 /* New vectors. */
 enum status state_number_column(struct budget *budget, const int64_t *values, uint32_t count, struct vector *vector, struct error *err);
+/* When entries were written last, for a table's column "written" (BIGINT); all NULL without a time-to-live. */
+enum status state_written_column(const struct time_to_live *ttl, struct budget *budget, const uint32_t *entries, uint32_t count,
+                                 struct vector *vector, struct error *err);
+/* And back: the time of a restored row. */
+static inline enum status state_restore_written(struct time_to_live *ttl, uint32_t entry, const struct batch *batch, uint32_t row,
+                                                uint32_t column, struct error *err)
+{
+    const struct vector *written = &batch->columns[column];
+    if (!ttl_is_set(ttl)) {
+        return STATUS_OK;
+    }
+    return ttl_restore(ttl, entry, vector_is_valid(written, row) ? vector_int64(written)[row] : TTL_NO_TIME, err);
+}
 /* BYTES NOT NULL: value k ends at ends[k] of `bytes`, where the next begins. */
 enum status state_bytes_column(struct budget *budget, const struct text_builder *bytes, const size_t *ends, uint32_t count,
                                struct vector *vector, struct error *err);

@@ -52,11 +52,16 @@ static bool schemas_equal(const struct schema *left, const struct schema *right)
     return left->count == right->count;
 }
 
+static bool ttls_equal(const struct state_ttl *left, const struct state_ttl *right)
+{
+    return left->given == right->given && left->us == right->us;
+}
+
 static bool aggregates_equal(const struct aggregate_relation *left, const struct aggregate_relation *right)
 {
     bool same = left->key_count == right->key_count && left->call_count == right->call_count && left->set_count == right->set_count &&
                 (left->sets == NULL) == (right->sets == NULL) && left->window == NULL && right->window == NULL &&
-                columns_equal(left->keys, right->keys, left->key_count);
+                columns_equal(left->keys, right->keys, left->key_count) && ttls_equal(&left->ttl, &right->ttl);
     for (uint32_t i = 0; same && left->sets != NULL && i < left->set_count; i++) {
         same = left->sets[i] == right->sets[i];
     }
@@ -94,6 +99,7 @@ static bool joins_equal(const struct join_relation *left, const struct join_rela
 {
     return left->kind == right->kind && left->null_aware == right->null_aware && left->temporal == right->temporal &&
            left->time_column == right->time_column && left->lateral == right->lateral && left->single == right->single &&
+           ttls_equal(&left->ttl[0], &right->ttl[0]) && ttls_equal(&left->ttl[1], &right->ttl[1]) &&
            optional_equal(left->condition, right->condition);
 }
 

@@ -300,6 +300,7 @@ enum status attach_lateral(struct rewrite *rewrite, struct relation *join, struc
         made = attached.relation;
     } else {
         TRY_ALLOC(made, relation_join(rewrite->arena, join->join.kind, outer, attached.relation, condition), err);
+        memcpy(made->join.ttl, join->join.ttl, sizeof made->join.ttl);
     }
     TRY_ALLOC(*result, relation_select(rewrite->arena, made, map, left + right), err);
     return STATUS_OK;

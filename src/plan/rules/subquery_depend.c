@@ -338,6 +338,7 @@ static enum status depend_join(struct domain *domain, struct relation *query, st
     TRY_ALLOC(join, relation_join(arena, kind, left, right, condition), err);
     join->join.null_aware = query->join.null_aware;
     join->join.single = query->join.single;
+    memcpy(join->join.ttl, query->join.ttl, sizeof join->join.ttl);
     *result = join;
     if (!right_depends || !join_keeps_right(kind)) {
         return STATUS_OK;

@@ -189,6 +189,7 @@ static enum status pull_join(struct rewrite *rewrite, struct relation *query, st
     TRY_ALLOC(join, relation_join(rewrite->arena, kind, left.relation, right.relation, condition), err);
     join->join.null_aware = query->join.null_aware;
     join->join.single = query->join.single;
+    memcpy(join->join.ttl, query->join.ttl, sizeof join->join.ttl);
     join->join.temporal = query->join.temporal;
     join->join.time_column = query->join.time_column;
     return join_order(rewrite, query, join, added, pulled, err);

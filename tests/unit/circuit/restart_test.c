@@ -390,7 +390,7 @@ static const struct call_text all_calls[] = {
     {"APPROX_COUNT_DISTINCT", COLUMN_S, false, -1},
 };
 
-enum { GROUP_GLOBAL = 1, GROUP_SETS = 2, GROUP_FAILS = 4 };
+enum { GROUP_GLOBAL = 1, GROUP_SETS = 2, GROUP_FAILS = 4, GROUP_TTL = 8 };
 static struct node *make_group(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs)
 {
     struct node *node;
@@ -404,6 +404,7 @@ static struct node *make_group(struct circuit *circuit, const struct restart_cas
         .key_count = test->feeds[0].key_count,
         .calls = calls,
         .call_count = count,
+        .ttl_us = (test->variant & GROUP_TTL) != 0 ? 9 * RESTART_SECOND : 0,
         .emit_empty_row = sets || ((test->variant & GROUP_GLOBAL) != 0 && circuit->worker == 0),
         .empty_row_by_hash = sets,
     };
@@ -427,6 +428,9 @@ static void group_by_goes_on(void **state)
         {"aggregates over all", {{.changes = true, .early = true}}, 1, EVERY, make_group, GROUP_GLOBAL},
         {"aggregates over all, growing", {{.ordered = true}}, 1, EVERY, make_group, GROUP_GLOBAL},
         {"GROUPING SETS with the empty one", {by_both}, 1, EVERY, make_group, GROUP_SETS},
+        {"GROUP BY with a time-to-live", {grows}, 1, EVERY, make_group, GROUP_TTL},
+        {"GROUP BY of changes with a time-to-live", {by_both}, 1, EVERY, make_group, GROUP_TTL},
+        {"GROUPING SETS with a time-to-live", {by_both}, 1, EVERY, make_group, GROUP_SETS | GROUP_TTL},
     };
     check(tests, ARRAY_LENGTH(tests));
 }

@@ -359,6 +359,7 @@ static inline bool restart_play(struct restart_run *run, const struct restart_ti
     struct tick tick = {.number = ++run->tick_number, .now_us = from->now_us, .end = from->end, .bounded = bounded};
     struct error err;
     enum pull_state state;
+    run->evaluation.now_us = tick.now_us; /* the clock goes on over a stop */
     for (uint32_t w = 0; w < run->worker_count; w++) {
         struct restart_worker *worker = &run->workers[w];
         require(circuit_pull(worker->circuit, &tick, &state, &err), &err);
@@ -507,7 +508,7 @@ static inline void restart_run(const struct restart_case *test, const struct res
     run->test = test;
     run->plan = plan;
     budget_init(&run->budget, NULL, "test", BUDGET_UNLIMITED);
-    run->evaluation = (struct evaluation){.budget = &run->budget, .zone = time_zone_utc};
+    run->evaluation = (struct evaluation){.budget = &run->budget, .zone = time_zone_utc, .now_us = script->ticks[0].now_us};
     restart_open(run, plan->first_workers);
     for (uint32_t t = 0; t < RESTART_TICKS; t++) {
         bool right = restart_play(run, &script->ticks[t], true);

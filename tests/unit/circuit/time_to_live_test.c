@@ -1,0 +1,250 @@
+/* What operators forget, and when: by a clock that the test moves. What is expected follows from Flink's rules: an entry lives for the
+ * time-to-live from its last write, reading does not count, and nothing is said when it goes. */
+#include "../support/circuits.h"
+
+#define SECOND INT64_C(1000000)
+#define START  (INT64_C(1000) * SECOND)
+
+enum { COLUMNS = 3 };
+static const struct column columns[COLUMNS] = {{"k", &type_int, TIME_NONE}, {"v", &type_bigint, TIME_NONE}, {"s", &type_string, TIME_NONE}};
+static const struct schema schema = {COLUMNS, columns};
+static const uint32_t by_key[] = {0}, value_column[] = {1};
+
+struct row {
+    int64_t values[COLUMNS];
+    int64_t weight;
+};
+
+static void set_time(struct harness *harness, int64_t seconds)
+{
+    harness->tick.now_us = harness->circuit->evaluation.now_us = START + seconds * SECOND;
+}
+
+static void open_at_zero(struct harness *harness)
+{
+    harness_open(harness);
+    harness->tick.bounded = false;
+    set_time(harness, 0);
+}
+
+static void push_to(struct node *feed, struct budget *budget, const struct row *rows, uint32_t count)
+{
+    int64_t values[COLUMNS][16], weights[16];
+    const int64_t *pointers[COLUMNS];
+    const struct type *types[COLUMNS];
+    struct batch batch;
+    struct error err;
+    for (uint32_t c = 0; c < COLUMNS; c++) {
+        for (uint32_t i = 0; i < count; i++) {
+            values[c][i] = rows[i].values[c];
+            weights[i] = rows[i].weight;
+        }
+        pointers[c] = values[c];
+        types[c] = columns[c].type;
+    }
+    fill_batch(budget, types, pointers, COLUMNS, count, &batch);
+    batch.weights = weights;
+    require(feed_receive(feed, 0, &batch, &err), &err);
+    batch.weights = NULL;
+    batch_release(&batch);
+}
+
+/* A tick at a time with one row; weight 0: none. */
+static void play(struct harness *harness, int64_t seconds, int64_t key, int64_t value, int64_t weight)
+{
+    struct error err;
+    set_time(harness, seconds);
+    const struct row row = {{key, value, value}, weight};
+    if (weight != 0) {
+        push_to(harness->feed, &harness->budget, &row, 1);
+    }
+    require(harness_finish(harness, 0, false, &err), &err);
+}
+
+/* What has come out since the last call: "+1 row" or "-1 row", sorted, a comma between. */
+static const char *changes(struct harness *harness)
+{
+    static char text[4096];
+    struct capture *capture = harness->capture;
+    size_t length = 0;
+    qsort(capture->rows, capture->count, sizeof *capture->rows, compare_captured);
+    text[0] = '\0';
+    for (uint32_t i = 0; i < capture->count; i++) {
+        if (capture->rows[i].weight != 0) {
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%+d %s", length > 0 ? ", " : "",
+                                       (int)capture->rows[i].weight, capture->rows[i].text);
+        }
+        free(capture->rows[i].text);
+    }
+    free(capture->places);
+    capture->places = NULL;
+    capture->count = 0;
+    return text;
+}
+
+/* ---- GROUP BY ---- */
+
+static void open_group(struct harness *harness, const char *function, bool distinct, bool changing, int64_t ttl_us, struct node **node)
+{
+    static struct aggregate_spec_call calls[2];
+    static struct group_aggregate_spec spec;
+    struct error err;
+    open_at_zero(harness);
+    calls[0] = (struct aggregate_spec_call){.function = aggregate_find(TEXT("COUNT")), .filter = -1, .type = &type_bigint_not_null};
+    calls[1] = (struct aggregate_spec_call){.function = aggregate_find(text_from(function)),
+                                            .args = value_column,
+                                            .arg_count = 1,
+                                            .distinct = distinct,
+                                            .filter = -1,
+                                            .type = &type_bigint};
+    spec = (struct group_aggregate_spec){.input = {.schema = &schema, .changes = changing},
+                                         .keys = by_key,
+                                         .key_count = 1,
+                                         .calls = calls,
+                                         .call_count = 2,
+                                         .ttl_us = ttl_us};
+    require(group_aggregate_create(harness->circuit, &spec, harness->feed, node, &err), &err);
+    harness_capture(harness, *node);
+}
+
+static void group_that_was_not_touched_for_so_long_begins_anew(void **state)
+{
+    (void)state;
+    struct harness harness;
+    struct node *node;
+    open_group(&harness, "SUM", false, false, 10 * SECOND, &node);
+    play(&harness, 0, 1, 5, 1);
+    assert_string_equal(changes(&harness), "+1 1|1|5");
+    play(&harness, 9, 1, 5, 1); /* in time: lives on for ten more seconds */
+    assert_string_equal(changes(&harness), "-1 1|1|5, +1 1|2|10");
+    play(&harness, 18, 2, 1, 1);
+    assert_string_equal(changes(&harness), "+1 2|1|1");
+    play(&harness, 19, 1, 7, 1); /* too late by nothing: the old row stays as it is */
+    assert_string_equal(changes(&harness), "+1 1|1|7");
+    play(&harness, 40, 3, 1, 1);
+    assert_string_equal(changes(&harness), "+1 3|1|1");
+    assert_int_equal(node->metrics.state_keys, 1); /* the others were swept */
+    harness_close(&harness);
+}
+
+static void group_without_a_time_to_live_stays(void **state)
+{
+    (void)state;
+    struct harness harness;
+    struct node *node;
+    open_group(&harness, "SUM", false, false, 0, &node);
+    play(&harness, 0, 1, 5, 1);
+    changes(&harness);
+    play(&harness, 1000000, 1, 5, 1);
+    assert_string_equal(changes(&harness), "-1 1|1|5, +1 1|2|10");
+    harness_close(&harness);
+}
+
+/* A row of a group that is forgotten is withdrawn: no group with less than no rows, now or later. */
+static void group_ignores_what_is_withdrawn_after_its_time(void **state)
+{
+    (void)state;
+    struct harness harness;
+    struct node *node;
+    open_group(&harness, "SUM", false, true, 10 * SECOND, &node);
+    play(&harness, 0, 1, 5, 1);
+    changes(&harness);
+    play(&harness, 10, 1, 5, -1);
+    assert_string_equal(changes(&harness), "");
+    assert_int_equal(node->metrics.state_keys, 0);
+    play(&harness, 11, 1, 6, 1);
+    assert_string_equal(changes(&harness), "+1 1|1|6");
+    /* An update in one tick, the withdrawal first. */
+    set_time(&harness, 30);
+    push_to(harness.feed, &harness.budget, (struct row[]){{{1, 6, 6}, -1}, {{1, 8, 8}, 1}, {{1, 9, 9}, 1}}, 3);
+    play(&harness, 30, 2, 1, 1);
+    assert_string_equal(changes(&harness), "+1 1|1|11, +1 2|1|1");
+    harness_close(&harness);
+}
+
+/* The values of a group that is forgotten are not those of a later one, of the same key or another in the same place. */
+static void distinct_values_go_with_their_group(void **state)
+{
+    (void)state;
+    for (int changing = 0; changing < 2; changing++) {
+        struct harness harness;
+        struct node *node;
+        open_group(&harness, "COUNT", true, changing != 0, 10 * SECOND, &node);
+        play(&harness, 0, 1, 5, 1);
+        play(&harness, 5, 1, 6, 1);
+        changes(&harness);
+        play(&harness, 14, 1, 5, 1); /* the value is older than ten seconds, its group is not */
+        assert_string_equal(changes(&harness), "-1 1|2|2, +1 1|3|2");
+        play(&harness, 30, 1, 5, 1);
+        assert_string_equal(changes(&harness), "+1 1|1|1");
+        play(&harness, 50, 9, 1, 0);
+        assert_int_equal(node->metrics.state_keys, 0);
+        play(&harness, 51, 2, 5, 1); /* takes the slot that was free */
+        play(&harness, 52, 2, 6, 1);
+        assert_string_equal(changes(&harness), "+1 2|2|2");
+        harness_close(&harness);
+    }
+}
+
+static void distinct_values_of_forgotten_groups_are_swept(void **state)
+{
+    (void)state;
+    struct harness harness;
+    struct node *node;
+    open_group(&harness, "SUM", true, false, 10 * SECOND, &node);
+    for (int64_t i = 0; i < 20000; i++) {
+        play(&harness, i / 100, i, i, 1);
+    }
+    size_t full = node->metrics.state_bytes;
+    assert_true(node->metrics.state_keys <= 1100);
+    for (int64_t i = 0; i < 20000; i++) {
+        play(&harness, 200 + i / 100, i, i, 1);
+    }
+    assert_true(node->metrics.state_bytes <= full); /* nothing grows */
+    harness_close(&harness);
+}
+
+/* What does not change is sent, so that it lives on downstream: a difference of nothing. */
+static void group_sends_what_has_not_changed(void **state)
+{
+    (void)state;
+    struct harness harness;
+    struct node *first, *second;
+    static const struct aggregate_spec_call calls[] = {{.filter = -1}};
+    struct aggregate_spec_call call = calls[0];
+    struct error err;
+    static struct group_aggregate_spec maximum, count;
+    static const struct column made[] = {{"k", &type_int, TIME_NONE}, {"m", &type_bigint, TIME_NONE}};
+    static const struct schema made_schema = {2, made};
+    struct aggregate_spec_call maximum_call = {
+        .function = aggregate_find(TEXT("MAX")), .args = value_column, .arg_count = 1, .filter = -1, .type = &type_bigint};
+    open_at_zero(&harness);
+    call.function = aggregate_find(TEXT("COUNT"));
+    call.type = &type_bigint_not_null;
+    maximum = (struct group_aggregate_spec){
+        .input = {.schema = &schema}, .keys = by_key, .key_count = 1, .calls = &maximum_call, .call_count = 1, .ttl_us = 10 * SECOND};
+    count = (struct group_aggregate_spec){.input = {.schema = &made_schema, .changes = true, .lossy = true},
+                                          .keys = value_column,
+                                          .key_count = 1,
+                                          .calls = &call,
+                                          .call_count = 1,
+                                          .ttl_us = 10 * SECOND};
+    require(group_aggregate_create(harness.circuit, &maximum, harness.feed, &first, &err), &err);
+    require(group_aggregate_create(harness.circuit, &count, first, &second, &err), &err);
+    harness_capture(&harness, second);
+    play(&harness, 0, 1, 5, 1);
+    play(&harness, 8, 1, 3, 1); /* the maximum is the same */
+    play(&harness, 16, 2, 5, 1);
+    assert_string_equal(changes(&harness), "+1 5|2");
+    harness_close(&harness);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(group_that_was_not_touched_for_so_long_begins_anew), cmocka_unit_test(group_without_a_time_to_live_stays),
+        cmocka_unit_test(group_ignores_what_is_withdrawn_after_its_time),     cmocka_unit_test(distinct_values_go_with_their_group),
+        cmocka_unit_test(distinct_values_of_forgotten_groups_are_swept),      cmocka_unit_test(group_sends_what_has_not_changed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
