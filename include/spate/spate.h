@@ -142,7 +142,7 @@ SPATE_API int spate_feed_schema(spate_feed *feed, struct ArrowSchema *schema);
 SPATE_API int spate_feed_end(spate_feed *feed); /* the table is bounded: it ends after what was pushed */
 SPATE_API void spate_feed_close(spate_feed *feed);
 
-/* The reference tables of this build, as text or JSON: "functions", "connectors", "formats", "options", "errors". `name` NULL: all. The
+/* The reference tables of this build, as text or JSON: "functions", "connectors", "formats", "stores", "options", "errors", "metrics". `name` NULL: all. The
  * text lives until the session closes. An unknown name is SPATE_ERROR_SQL with near names. */
 SPATE_API int spate_reference(spate_session *session, const char *what, const char *name, bool json, const char **text);
 /* Is there a whole statement in the text (a ';' outside quotes and comments)? */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/session.h"
+#include "base/random.h"
 #include "storage/job_definition.h"
 
 struct job_name {
@@ -65,6 +66,21 @@ static void name_job(const struct checkpointer *checkpointer, struct plan_contex
     checkpointer_lineage(checkpointer, &context->job_lineage, &context->job_saved);
 }
 
+/* One for all attempts. A store of logs that refuses is no reason not to run. */
+static void open_journal(spate_result *result, const char *job_id)
+{
+    struct random_source random;
+    char incarnation[RANDOM_NAME_BYTES];
+    struct error err;
+    random_open(&random, 0);
+    random_name(&random, incarnation);
+    if (journal_open(result->session->storage, job_id, incarnation, &result->journal, &err) != STATUS_OK) {
+        session_tell(result->session, "job '%s' keeps no log: %s", result->job_name, err.text);
+        return;
+    }
+    journal_event(result->journal, LOG_INFO, "job.start", "%s", result->message[0] != '\0' ? result->message : "the job begins");
+}
+
 enum status durable_open(spate_result *result, struct plan_context *context, struct error *err)
 {
     if (result->checkpointer != NULL) {
@@ -82,9 +98,13 @@ enum status durable_open(spate_result *result, struct plan_context *context, str
                                      .settings = settings_checkpoints(&session->settings),
                                      .cancelled = &session->cancelled};
     spec.settings.fresh = spec.settings.fresh && !result->durable; /* once, not at each restart */
+    spec.journal = &result->journal;
     TRY(checkpointer_open(&spec, &result->checkpointer, &start, &result->message, err));
     result->durable = true;
     name_job(result->checkpointer, context);
+    if (result->journal == NULL) {
+        open_journal(result, context->job_id);
+    }
     result->finished = start == START_FINISHED;
     return session->script == NULL ? job_record_mark(session->storage, context->job_id, DESIRED_RUNNING, err)
                                    : job_definition_write(session->storage, context->job_id, session->script, err);

@@ -47,6 +47,7 @@ bool recovery_begin(spate_result *result, enum status status, const struct error
     if (!may_recover(result, status) || !restart_strategy_next(&result->recovery, &settings, now_us(result), share, &delay_us)) {
         return false;
     }
+    journal_event(result->journal, LOG_ERROR, "job.fail", "%s", err->text);
     close_attempt(result);
     result->recovering = true;
     result->recover_at_us = now_us(result) + delay_us;
@@ -79,6 +80,8 @@ static enum status start_again(spate_result *result, struct error *err)
         return status;
     }
     result->recovering = false;
+    journal_event(result->journal, LOG_WARN, "job.restart", "restart %llu: %s", (unsigned long long)result->recovery.failures,
+                  result->message);
     session_tell(result->session, "%s", result->message[0] != '\0' ? result->message : "the job begins anew: it had no checkpoint yet");
     return STATUS_OK;
 }

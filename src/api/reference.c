@@ -9,6 +9,7 @@
 #include "formats/json_text.h"
 #include "functions/aggregate.h"
 #include "functions/function.h"
+#include "job/job_metrics.h"
 #include "storage/object.h"
 #include "storage/retention.h"
 
@@ -241,12 +242,21 @@ static enum status add_errors(struct reference *self, struct error *err)
     return STATUS_OK;
 }
 
+static enum status add_metrics(struct reference *self, struct error *err)
+{
+    (void)err;
+    for (int i = 0; i < JOB_METRIC_COUNT; i++) {
+        reference_add(self, &(struct entry){{"name", "summary"}, {job_metric_name(i), job_metric_summary(i)}});
+    }
+    return STATUS_OK;
+}
+
 static const struct {
     const char *what;
     enum status (*add)(struct reference *self, struct error *err);
 } references[] = {
-    {"functions", add_functions}, {"connectors", add_connectors}, {"formats", add_formats},
-    {"stores", add_stores},       {"options", add_options},       {"errors", add_errors},
+    {"functions", add_functions}, {"connectors", add_connectors}, {"formats", add_formats}, {"stores", add_stores},
+    {"options", add_options},     {"errors", add_errors},         {"metrics", add_metrics},
 };
 
 static enum status reference_finish(struct reference *self, const char *what, struct error *err)
@@ -270,7 +280,7 @@ static enum status reference_make(struct reference *self, const char *what, stru
             return reference_finish(self, what, err);
         }
     }
-    return error_set(err, ERROR_MISUSE, "'%s' is not one of functions, connectors, formats, stores, options, errors", what);
+    return error_set(err, ERROR_MISUSE, "'%s' is not one of functions, connectors, formats, stores, options, errors, metrics", what);
 }
 
 int spate_reference(spate_session *session, const char *what, const char *name, bool json, const char **text)

@@ -34,6 +34,18 @@ static void session_set_running(spate_session *session, struct job *job)
     pthread_mutex_unlock(&session->mutex);
 }
 
+/* What became of the job, and its last figures. */
+static void tell_the_end(spate_result *result)
+{
+    static const char *const ends[] = {
+        [JOB_RUNNING] = "was left running", [JOB_ENDED] = "has ended", [JOB_CANCELLED] = "was cancelled", [JOB_FAILED] = "has failed"};
+    if (result->journal != NULL && result->job != NULL) {
+        watch_sample(result);
+        const char *end = result->state == JOB_ENDED && !job_reached_end(result->job) ? "was stopped" : ends[result->state];
+        journal_event(result->journal, LOG_INFO, "job.end", "the job %s", end);
+    }
+}
+
 void spate_result_close(spate_result *result)
 {
     if (result == NULL) {
@@ -45,8 +57,10 @@ void spate_result_close(spate_result *result)
     }
     *link = result->next;
     session_set_running(result->session, NULL);
+    tell_the_end(result);
     job_destroy(result->job);
     checkpointer_close(result->checkpointer);
+    journal_close(result->journal);
     if (result->plan != NULL) {
         plan_close(result->plan);
     }
@@ -172,12 +186,18 @@ enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct
     if (status == STATUS_OK && result->checkpointer != NULL) {
         status = result_checkpoint(result, err);
     }
+    if (journal_wants_figures(result->journal)) {
+        watch_sample(result);
+    }
     session_set_running(session, NULL);
     if (status != STATUS_OK && recovery_begin(result, status, err)) {
         *step = SPATE_STEP_IDLE;
         return STATUS_OK;
     }
-    TRY(status);
+    if (status != STATUS_OK) {
+        journal_event(result->journal, LOG_ERROR, "job.fail", "%s", err->text);
+        return status;
+    }
     if (result->state == JOB_CANCELLED) {
         return error_set(err, ERROR_CANCELLED, "the statement was cancelled");
     }

@@ -15,6 +15,7 @@
 #include "api/text_table.h"
 #include "circuit/result_queue.h"
 #include "job/job.h"
+#include "job/journal.h"
 #include "spate/spate.h"
 #include "sql/catalog.h"
 
@@ -54,6 +55,7 @@ struct spate_result {
     struct plan *plan;
     struct job *job;
     struct checkpointer *checkpointer; /* NULL: the job leaves nothing behind */
+    struct journal *journal;           /* of all attempts; NULL likewise, or when it cannot be written */
     const char *job_name;              /* of an INSERT; NULL: a query */
     bool stopping;                     /* spate_result_stop was called */
     bool durable;                      /* it has had a checkpointer */
@@ -97,6 +99,8 @@ void durable_close_session(spate_session *session);
 /* api/recovery.c: after a failure: is the job started again? Then it waits, and recovery_step does the rest. */
 bool recovery_begin(spate_result *result, enum status status, const struct error *err);
 enum status recovery_step(spate_result *result, int64_t wait_ms, int *step, struct error *err);
+/* api/watch.c: the job's figures into its journal. */
+void watch_sample(spate_result *result);
 /* api/restart.c: 'debug.restart-every': takes the job's state, ends it, and goes on with a new job from the state. */
 enum status result_restart(spate_result *result, struct error *err);
 /* The same at the end: what sinks have kept back is shown. */

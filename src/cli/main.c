@@ -255,6 +255,7 @@ static const struct command commands[] = {
     {"stores", "[NAME]", "the stores of checkpoints and their options", command_reference},
     {"options", "[PREFIX]", "the settings of a session", command_reference},
     {"errors", "[CODE]", "the error codes and what to do", command_reference},
+    {"metrics", "[NAME]", "the figures that jobs with checkpoints keep", command_reference},
     {"completion", "bash|zsh|fish", "a completion script for the shell", command_completion},
     {"version", "", "the version", command_version},
     {"help", "", "this text", command_help},

@@ -1,4 +1,4 @@
-/* cli/reference.h: `spate functions|connectors|formats|stores|options|errors [NAME]` and `spate completion SHELL`.
+/* cli/reference.h: `spate functions|connectors|formats|stores|options|errors|metrics [NAME]` and `spate completion SHELL`.
  *
  * For         the reference that the binary prints from its own tables.
  */

@@ -104,6 +104,11 @@ static bool merges_now(struct checkpointer *self)
     return merging;
 }
 
+static struct journal *journal_of(const struct checkpointer *self)
+{
+    return self->spec.journal == NULL ? NULL : *self->spec.journal;
+}
+
 /* ---- what is kept ---- */
 
 /* Files of generations that no kept checkpoint names. This process alone may write or remove them: what it cannot remove is swept later. */
@@ -206,6 +211,9 @@ static enum status settle_done(struct checkpointer *self, struct job *job, struc
     figures->last_duration_us = now_us(self) - self->pending.started_us;
     self->next_full = false;
     self->failed_in_a_row = 0;
+    journal_event(journal_of(self), LOG_DEBUG, "checkpoint.complete", "checkpoint %llu: %llu rows, %llu bytes, %.3f s",
+                  (unsigned long long)figures->last_number, (unsigned long long)figures->last_rows, (unsigned long long)figures->last_bytes,
+                  (double)figures->last_duration_us / 1e6);
     pending_release(self);
     TRY(job_committed(job, self->pending.number, err));
     return prune(self, err);
@@ -216,6 +224,8 @@ static enum status settle_failed(struct checkpointer *self, struct error *err)
     self->figures.failed++;
     self->failed_in_a_row++;
     pending_release(self);
+    journal_event(journal_of(self), LOG_WARN, "checkpoint.fail", "checkpoint %llu, %llu in a row: %s",
+                  (unsigned long long)self->pending.number, (unsigned long long)self->failed_in_a_row, self->error.text);
     bool fatal = self->status == STATUS_FENCED || self->failed_in_a_row > (uint64_t)self->spec.settings.tolerable_failed;
     if (!fatal) {
         return STATUS_OK;

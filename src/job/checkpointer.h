@@ -20,6 +20,7 @@
 #define SPATE_JOB_CHECKPOINTER_H
 
 #include "job/job.h"
+#include "job/journal.h"
 #include "storage/stores.h"
 
 enum { CHAIN_FILES = 16, MERGE_FILES = 8 };
@@ -51,7 +52,8 @@ struct checkpointer_spec {
     struct budget *budget;
     const struct clock *clock;
     struct checkpoint_settings settings;
-    const atomic_bool *cancelled; /* a standby stops waiting */
+    const atomic_bool *cancelled;   /* a standby stops waiting */
+    struct journal *const *journal; /* of the caller, told of checkpoints; may be NULL, now or later */
 };
 struct checkpointer;
 /* Takes the job. *message is a line for the user, in the checkpointer. */

@@ -27,7 +27,9 @@ struct storage_limits {
     struct duration gc_grace, gc_interval;
     struct storage_limit kinds[STORE_KIND_COUNT];
     struct duration metrics_retain_1m, metrics_retain_1h;
-    const char *place; /* URIs and folders: read by storage_open */
+    int32_t logs_level;               /* enum log_level; LOG_LEVEL_COUNT: nothing is written */
+    struct duration metrics_interval; /* 0: none are written */
+    const char *place;                /* URIs and folders: read by storage_open */
 };
 const struct option_def *storage_option_list(size_t *count);
 const struct storage_limits *storage_limits_of(const struct storage *storage);

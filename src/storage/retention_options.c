@@ -1,6 +1,7 @@
 /* The options "storage.*": one table for parsing, refusal of what is unknown, and the reference. */
 #include <string.h>
 
+#include "storage/log_store.h"
 #include "storage/retention.h"
 
 static const char *check_grace(const void *value)
@@ -13,6 +14,15 @@ static const char *check_interval(const void *value)
 {
     return ((const struct duration *)value)->us <= 0 ? "it has to be more than 0" : NULL;
 }
+
+static const char *check_metrics_interval(const void *value)
+{
+    return ((const struct duration *)value)->us < 0 ? "it must not be negative" : NULL;
+}
+
+#define X(level, name) name,
+static const char *const log_levels[] = {LOG_LEVEL_LIST(X) "off", NULL};
+#undef X
 
 #define PLACE           OPTION_TEXT(struct storage_limits, place)
 #define KEEP(kind)      OPTION_INT64(struct storage_limits, kinds[STORE_##kind].keep), .check = option_check_positive
@@ -47,6 +57,15 @@ static const struct option_def options[] = {
     {.name = "storage.config.keep", KEEP(CONFIG), .initial = "50", .summary = "Versions of a configuration that are kept."},
     {.name = "storage.config.retain", RETAIN(CONFIG), .initial = "0 s", .summary = "Older versions younger than this are kept too."},
     {.name = "storage.logs.retain", RETAIN(LOGS), .initial = "7 d", .summary = "How long logs are kept; 0: for ever."},
+    {.name = "storage.logs.level",
+     OPTION_CHOICE(struct storage_limits, logs_level, log_levels),
+     .initial = "info",
+     .summary = "What a running job writes into its log: lines of this level and above; off: none."},
+    {.name = "storage.metrics.interval",
+     OPTION_DURATION(struct storage_limits, metrics_interval),
+     .initial = "15 s",
+     .check = check_metrics_interval,
+     .summary = "How often a running job writes its figures (spate metrics); 0: never."},
     {.name = "storage.logs.max-bytes",
      MAX_BYTES(LOGS),
      .initial = "0",
