@@ -55,7 +55,7 @@ static enum status image_take(struct job *job, uint32_t number, struct image *im
         status = error_set(err, ERROR_BUDGET_SPENT, "no room for the state of a job");
     }
     if (status == STATUS_OK) {
-        status = job_save(job, true, number, writers, err);
+        status = job_save(job, &(struct job_saving){.checkpoint = number, .full = true}, writers, err);
     }
     if (status == STATUS_OK) {
         status = image_fill(image, writers, err);
@@ -83,8 +83,9 @@ enum status result_restart(spate_result *result, struct error *err)
         status = statement_start_again(result, next, err);
     }
     if (status == STATUS_OK) {
-        const struct job_image restored = {image.chains, image.count, read_bytes, &image, false};
-        status = job_restore(result->job, &restored, err);
+        const struct job_image restored = {.chains = image.chains, .chain_count = image.count, .read = read_bytes, .context = &image};
+        bool adopted;
+        status = job_restore(result->job, &restored, &adopted, err);
     }
     image_close(&image);
     return status;

@@ -321,6 +321,14 @@ struct plan_settings settings_plan(const struct settings *settings)
         .watermark_interval_us = values->watermark_interval.us,
         .idle_timeout_us = values->idle_timeout.us,
         .state_ttl_us = values->state_ttl.us,
+        .cold =
+            {
+                .driver = values->backend == BACKEND_ROCKSDB ? "rocksdb" : NULL,
+                .where = values->database_folder,
+                .memory_share = values->managed_fraction,
+                .compression = (enum cold_compression)values->database_compression,
+                .evict_all = values->spill_all,
+            },
         .legacy_cast = values->legacy_cast == 1,
         .not_null_drop = values->not_null == 1,
     };

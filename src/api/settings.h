@@ -24,7 +24,10 @@ struct session_settings {
     struct duration tick_target, watermark_interval, idle_timeout, state_ttl;
     struct byte_size ring, process_memory;
     const char *time_zone;
-    int32_t backend;
+    int32_t backend, database_compression;
+    const char *database_folder; /* NULL: not set */
+    double managed_fraction;
+    bool spill_all;
     int32_t legacy_cast, sum_overflow, not_null, dml_sync;
     /* jobs that outlive their process */
     const char *job_name; /* NULL: not set */

@@ -9,6 +9,7 @@ static const char *const externalized_modes[] = {"RETAIN_ON_CANCELLATION", "DELE
 static const char *const checkpoint_storages[] = {"filesystem", "jobmanager", NULL};
 static const char *const claim_modes[] = {"NO_CLAIM", "CLAIM", "LEGACY", NULL}; /* enum claim_mode */
 static const char *const backends[] = {"hashmap", "rocksdb", NULL};             /* enum state_backend */
+static const char *const compressions[] = {"lz4", "zstd", "none", NULL};        /* enum cold_compression */
 static const char *const sync_modes[] = {"auto", "true", "false", NULL};
 
 static const char *const restart_types[] = {"default",    "none",         "off",         "disable",           "fixed-delay",
@@ -93,6 +94,12 @@ static const char *check_jitter(const void *value)
     return jitter >= 0 && jitter <= 1 ? NULL : "it must be from 0 to 1";
 }
 
+static const char *check_fraction(const void *value)
+{
+    double fraction = *(const double *)value;
+    return fraction > 0 && fraction <= 0.9 ? NULL : "it must be above 0 and at most 0.9";
+}
+
 static const char *check_delay(const void *value)
 {
     return ((const struct duration *)value)->us > 0 ? NULL : "it must be more than 0";
@@ -119,6 +126,10 @@ const struct option_def session_options[] = {
      .initial = "0",
      .check = check_restart_parallelism,
      .summary = "Workers of every other job that 'debug.restart-every' starts; 0: parallelism.default."},
+    {.name = "debug.spill-all",
+     OPTION_BOOL(struct session_settings, spill_all),
+     .initial = "false",
+     .summary = "For tests: with the backend rocksdb, after each tick no key stays in memory that can be in the database."},
     {.name = "execution.checkpointing.dir",
      OPTION_TEXT(struct session_settings, checkpoint_dir),
      .summary = "Where checkpoints go: a folder or URI; also the root of storage where 'storage.uri' is not set."},
@@ -282,6 +293,13 @@ const struct option_def session_options[] = {
      OPTION_TEXT(struct session_settings, storage_other),
      .flags = OPTION_PREFIX,
      .summary = "Credentials and endpoint of storage on S3 (docs/storage.md)."},
+    {.name = "state.backend.rocksdb.compression",
+     OPTION_CHOICE(struct session_settings, database_compression, compressions),
+     .initial = "lz4",
+     .summary = "How files of the backend rocksdb are compressed: lz4, zstd or none."},
+    {.name = "state.backend.rocksdb.localdir",
+     OPTION_TEXT(struct session_settings, database_folder),
+     .summary = "The folder on local disk where jobs with the backend rocksdb have theirs while they run; not set: $TMPDIR or /var/tmp."},
     {.name = "state.backend.type",
      OPTION_CHOICE(struct session_settings, backend, backends),
      .initial = "hashmap",
@@ -318,6 +336,11 @@ const struct option_def session_options[] = {
      OPTION_TEXT(struct session_settings, time_zone),
      .initial = "UTC",
      .summary = "The session's time zone: a name of the tz database or an offset."},
+    {.name = "taskmanager.memory.managed.fraction",
+     OPTION_DOUBLE(struct session_settings, managed_fraction),
+     .initial = "0.4",
+     .check = check_fraction,
+     .summary = "The share of the memory budget that the databases of a job have, with the backend rocksdb: caches, buffers."},
     {.name = "taskmanager.memory.process.size",
      OPTION_BYTES(struct session_settings, process_memory),
      .initial = "0 b",

@@ -39,11 +39,16 @@ static bool manifest_has_ended(const struct checkpoint_manifest *manifest)
     return manifest->extra != NULL && strstr(manifest->extra, "\"ended\":true") != NULL;
 }
 
+/* Behind the key, with all that stands before its digits; 0: it is not there. */
+static uint64_t manifest_number(const struct checkpoint_manifest *manifest, const char *key, int base)
+{
+    const char *at = manifest->extra == NULL ? NULL : strstr(manifest->extra, key);
+    return at == NULL ? 0 : strtoull(at + strlen(key), NULL, base);
+}
+
 static uint32_t manifest_lineage(const struct checkpoint_manifest *manifest)
 {
-    static const char key[] = "\"lineage\":";
-    const char *at = manifest->extra == NULL ? NULL : strstr(manifest->extra, key);
-    return at == NULL ? 0 : (uint32_t)strtoul(at + sizeof key - 1, NULL, 10);
+    return (uint32_t)manifest_number(manifest, "\"lineage\":", 10);
 }
 
 static enum status note_number(void *context, uint64_t number, bool *stop, struct error *err)
@@ -73,17 +78,18 @@ static enum status note_retained(void *context, uint64_t number, bool *stop, str
 static enum status adopt_files(struct checkpointer *self, struct error *err)
 {
     struct generation *generation = &self->generations[0];
-    TRY_ALLOC(generation->chains, calloc(self->found.table_count + 1, sizeof *generation->chains), err);
-    generation->chain_count = self->found.table_count;
+    uint32_t count = checkpoint_chain_count(&self->found);
+    TRY_ALLOC(generation->chains, calloc(count + 1, sizeof *generation->chains), err);
+    generation->chain_count = count;
     generation->last_number = self->found.seq;
-    for (uint32_t i = 0; i < self->found.table_count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const struct checkpoint_table *table = &self->found.tables[i];
         for (uint32_t f = 0; f < table->file_count && f < CHAIN_FILES; f++) {
             generation->chains[i].files[generation->chains[i].count++] = table->files[f];
         }
     }
     self->generation_count = 1;
-    return STATUS_OK;
+    return checkpoint_adopt_databases(self, err);
 }
 
 /* Damaged files show when they are read (checkpointer_fall_back): to look at all of them here would read them twice. */
@@ -210,23 +216,24 @@ enum status checkpointer_fall_back(struct checkpointer *self, const struct error
 
 /* ---- restore ---- */
 
-static enum status read_file(void *context, uint32_t chain, uint32_t file, const struct object_sink *sink, struct error *err)
+static enum status read_stored(void *context, const struct checkpoint_file *file, const struct object_sink *sink, struct error *err)
 {
-    struct checkpointer *self = context;
-    const struct checkpoint_file *found = &self->found.tables[chain].files[file];
-    return self->from_savepoint ? savepoint_open_file(&self->savepoint, found, sink, err)
-                                : checkpoint_open_file(self->spec.storage, found, sink, err);
+    const struct checkpointer *self = context;
+    return self->from_savepoint ? savepoint_open_file(&self->savepoint, file, sink, err)
+                                : checkpoint_open_file(self->spec.storage, file, sink, err);
 }
 
-enum status checkpointer_restore(struct checkpointer *self, struct job *job, struct error *err)
+static enum status read_file(void *context, uint32_t chain, uint32_t file, const struct object_sink *sink, struct error *err)
 {
-    TRY(checkpoint_note_operators(self, job, err));
-    if (!self->has_found) {
-        return STATUS_OK;
-    }
+    const struct checkpointer *self = context;
+    return read_stored(context, &self->found.tables[chain].files[file], sink, err);
+}
+
+static enum status name_chains(struct checkpointer *self, struct job_image *image, struct error *err)
+{
     struct job_chain *chains;
-    TRY_ALLOC(chains, arena_alloc(self->found_arena, (self->found.table_count + 1) * sizeof *chains), err);
-    for (uint32_t i = 0; i < self->found.table_count; i++) {
+    TRY_ALLOC(chains, arena_alloc(self->found_arena, (image->chain_count + 1) * sizeof *chains), err);
+    for (uint32_t i = 0; i < image->chain_count; i++) {
         const struct checkpoint_table *table = &self->found.tables[i];
         const char **files;
         TRY_ALLOC(files, arena_alloc(self->found_arena, (table->file_count + 1) * sizeof *files), err);
@@ -235,6 +242,39 @@ enum status checkpointer_restore(struct checkpointer *self, struct job *job, str
         }
         chains[i] = (struct job_chain){files, table->file_count};
     }
-    const struct job_image image = {chains, self->found.table_count, read_file, self, self->spec.settings.ignore_unclaimed};
-    return job_restore(job, &image, err);
+    image->chains = chains;
+    return STATUS_OK;
+}
+
+static enum status name_databases(struct checkpointer *self, struct job_image *image, struct error *err)
+{
+    struct cold_source *sources;
+    image->database_count = self->found.table_count - image->chain_count;
+    image->database_identity = manifest_number(&self->found, "\"databases\":\"", 16);
+    TRY_ALLOC(sources, arena_alloc(self->found_arena, (image->database_count + 1) * sizeof *sources), err);
+    for (uint32_t i = 0; i < image->database_count; i++) {
+        sources[i] = (struct cold_source){&self->found.tables[image->chain_count + i], read_stored, self};
+    }
+    image->databases = sources;
+    return STATUS_OK;
+}
+
+enum status checkpointer_restore(struct checkpointer *self, struct job *job, struct error *err)
+{
+    TRY(checkpoint_note_operators(self, job, err));
+    if (!self->has_found) {
+        return STATUS_OK;
+    }
+    struct job_image image = {.chain_count = checkpoint_chain_count(&self->found),
+                              .read = read_file,
+                              .context = self,
+                              .ignore_unclaimed = self->spec.settings.ignore_unclaimed};
+    bool adopted;
+    TRY(name_chains(self, &image, err));
+    TRY(name_databases(self, &image, err));
+    TRY(job_restore(job, &image, &adopted, err));
+    if (!adopted) {
+        checkpoint_disown_databases(self);
+    }
+    return STATUS_OK;
 }

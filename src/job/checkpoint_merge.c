@@ -52,14 +52,14 @@ static enum status read_stored(void *context, uint32_t file, snapshot_put *put, 
     return checkpoint_open_file(input->self->spec.storage, &input->chain->files[file], &sink, err);
 }
 
-static enum status put_temporary(void *context, const void *bytes, size_t length, struct error *err)
+enum status checkpoint_put_temporary(void *context, const void *bytes, size_t length, struct error *err)
 {
     return fwrite(bytes, 1, length, context) == length
                ? STATUS_OK
                : error_set(err, ERROR_STORE_FULL, "no room for a temporary file of state: %s", strerror(errno));
 }
 
-static enum status read_temporary(void *context, uint64_t offset, void *buffer, size_t capacity, size_t *length, struct error *err)
+enum status checkpoint_read_temporary(void *context, uint64_t offset, void *buffer, size_t capacity, size_t *length, struct error *err)
 {
     ssize_t got = pread(fileno(context), buffer, capacity, (off_t)offset);
     *length = got < 0 ? 0 : (size_t)got;
@@ -77,13 +77,13 @@ static enum status merge_to(struct checkpointer *self, uint32_t worker, const st
     struct merge_input input = {self, chain};
     const struct snapshot_chain merged = {names, chain->count, read_stored, &input};
     TRY(snapshot_writer_create(self->spec.budget, true, self->pending.number, &writer, err));
-    enum status status = snapshot_stream(writer, put_temporary, temporary, err);
+    enum status status = snapshot_stream(writer, checkpoint_put_temporary, temporary, err);
     if (status == STATUS_OK) {
         status = snapshot_merge(self->operators[worker].operators, self->operators[worker].count, &merged, writer, self->spec.budget, err);
     }
     *rows = snapshot_rows(writer);
     snapshot_writer_destroy(writer);
-    return status == STATUS_OK && fflush(temporary) != 0 ? put_temporary(temporary, "", 1, err) : status;
+    return status == STATUS_OK && fflush(temporary) != 0 ? checkpoint_put_temporary(temporary, "", 1, err) : status;
 }
 
 static enum status merge_chain(struct checkpointer *self, struct checkpoint_writer *writer, uint32_t worker, const struct chain *from,
@@ -96,7 +96,7 @@ static enum status merge_chain(struct checkpointer *self, struct checkpoint_writ
     }
     enum status status = merge_to(self, worker, from, temporary, &rows, err);
     if (status == STATUS_OK) {
-        const struct object_source source = {.bytes = (uint64_t)ftello(temporary), .read = read_temporary, .context = temporary};
+        const struct object_source source = {.bytes = (uint64_t)ftello(temporary), .read = checkpoint_read_temporary, .context = temporary};
         status = checkpoint_add_file(writer, &source, rows, into->arena, &into->chains[worker].files[0], err);
     }
     into->chains[worker].count = status == STATUS_OK;

@@ -35,6 +35,26 @@ static enum status append_bytes(void *context, const void *bytes, size_t length,
     return file->failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for a file of state") : STATUS_OK;
 }
 
+/* Rows that were written to a temporary file as they came. */
+static enum status store_stream(struct checkpointer *self, struct checkpoint_writer *writer, struct generation *generation, uint32_t worker,
+                                struct error *err)
+{
+    struct pending *pending = &self->pending;
+    struct chain *chain = &generation->chains[worker];
+    FILE *stream = pending->streams[worker];
+    uint64_t rows = snapshot_rows(pending->writers[worker]);
+    TRY(snapshot_finish(pending->writers[worker], checkpoint_put_temporary, stream, err));
+    if (fflush(stream) != 0) {
+        return checkpoint_put_temporary(stream, "", 1, err);
+    }
+    const struct object_source source = {.bytes = (uint64_t)ftello(stream), .read = checkpoint_read_temporary, .context = stream};
+    TRY(checkpoint_add_file(writer, &source, rows, generation->arena, &chain->files[chain->count], err));
+    chain->count++;
+    pending->rows += rows;
+    pending->bytes += source.bytes;
+    return STATUS_OK;
+}
+
 static enum status store_file(struct checkpointer *self, struct checkpoint_writer *writer, struct generation *generation, uint32_t worker,
                               struct error *err)
 {
@@ -56,20 +76,19 @@ static enum status store_file(struct checkpointer *self, struct checkpoint_write
     return status;
 }
 
-static enum status commit(struct checkpointer *self, struct checkpoint_writer *writer, const struct generation *generation,
-                          struct error *err)
+static enum status commit_in(struct checkpointer *self, struct checkpoint_writer *writer, const struct generation *generation,
+                             struct arena *arena, struct error *err)
 {
     const struct pending *pending = &self->pending;
-    struct arena *arena = arena_create(self->spec.budget, "manifest");
-    struct checkpoint_table *tables = arena == NULL ? NULL : arena_alloc(arena, generation->chain_count * sizeof *tables);
-    const char *extra = arena == NULL ? NULL
-                                      : arena_format(arena, "{\"ended\":%s,\"lineage\":%u,\"ticks\":%llu,\"workers\":%u}",
-                                                     pending->ended ? "true" : "false", self->lineage, (unsigned long long)pending->ticks,
-                                                     generation->chain_count);
-    if (tables == NULL || extra == NULL) {
-        arena_destroy(arena);
-        return error_set(err, ERROR_BUDGET_SPENT, "no room for the manifest of a checkpoint");
-    }
+    uint32_t table_count = generation->chain_count + pending->database_count;
+    struct checkpoint_table *tables;
+    const char *extra;
+    TRY_ALLOC(tables, arena_alloc(arena, table_count * sizeof *tables), err);
+    TRY_ALLOC(extra,
+              arena_format(arena, "{\"databases\":\"%016llx\",\"ended\":%s,\"lineage\":%u,\"ticks\":%llu,\"workers\":%u}",
+                           (unsigned long long)pending->identity, pending->ended ? "true" : "false", self->lineage,
+                           (unsigned long long)pending->ticks, generation->chain_count),
+              err);
     for (uint32_t i = 0; i < generation->chain_count; i++) {
         const struct chain *chain = &generation->chains[i];
         tables[i] = (struct checkpoint_table){.name = arena_format(arena, "worker-%u", i),
@@ -77,21 +96,31 @@ static enum status commit(struct checkpointer *self, struct checkpoint_writer *w
                                               .files = chain->files,
                                               .file_count = chain->count};
     }
+    TRY(checkpoint_store_databases(self, writer, arena, tables + generation->chain_count, err));
     const struct checkpoint_manifest manifest = {.seq = pending->number,
                                                  .base = pending->full ? -1 : (int64_t)pending->number - 1,
                                                  .tables = tables,
-                                                 .table_count = generation->chain_count,
+                                                 .table_count = table_count,
                                                  .watermark_ms = INT64_MIN,
                                                  .build = SPATE_VERSION,
                                                  .extra = extra};
     enum object_result result = OBJECT_OK;
-    enum status status = checkpoint_commit(writer, &manifest, &result, err);
-    arena_destroy(arena);
-    if (status == STATUS_OK && result != OBJECT_OK) {
+    TRY(checkpoint_commit(writer, &manifest, &result, err));
+    if (result != OBJECT_OK) {
         return error_set(err, ERROR_JOB_TAKEN,
                          "checkpoint %llu of job '%s' was written by another process: this one no longer owns the job",
                          (unsigned long long)pending->number, self->spec.job);
     }
+    return STATUS_OK;
+}
+
+static enum status commit(struct checkpointer *self, struct checkpoint_writer *writer, const struct generation *generation,
+                          struct error *err)
+{
+    struct arena *arena;
+    TRY_ALLOC(arena, arena_create(self->spec.budget, "manifest"), err);
+    enum status status = commit_in(self, writer, generation, arena, err);
+    arena_destroy(arena);
     return status;
 }
 
@@ -108,12 +137,14 @@ static enum status store(struct checkpointer *self, struct error *err)
     TRY(checkpoint_begin(self->spec.storage, self->id, CHECKPOINT_TASK, self->incarnation, &writer, err));
     enum status status = STATUS_OK;
     for (uint32_t i = 0; i < pending->writer_count && status == STATUS_OK; i++) {
-        status = store_file(self, writer, generation, i, err);
+        status = pending->streams != NULL ? store_stream(self, writer, generation, i, err) : store_file(self, writer, generation, i, err);
     }
     if (status == STATUS_OK) {
         status = commit(self, writer, generation, err);
     }
     checkpoint_end(writer);
+    checkpoint_drop_folder(self);
+    checkpoint_settle_databases(self, status == STATUS_OK);
     if (status == STATUS_OK) {
         generation->last_number = pending->number;
     } else if (pending->full) {

@@ -46,16 +46,31 @@ enum status checkpointer_open(const struct checkpointer_spec *spec, struct check
     return STATUS_OK;
 }
 
+static void pending_release(struct checkpointer *self)
+{
+    struct pending *pending = &self->pending;
+    for (uint32_t i = 0; i < pending->writer_count; i++) {
+        snapshot_writer_destroy(pending->writers[i]);
+        if (pending->streams != NULL && pending->streams[i] != NULL) {
+            fclose(pending->streams[i]);
+        }
+    }
+    free(pending->writers);
+    free(pending->streams);
+    checkpoint_drop_folder(self);
+    pending->writers = NULL;
+    pending->streams = NULL;
+    pending->writer_count = 0;
+}
+
 void checkpointer_close(struct checkpointer *self)
 {
     if (self == NULL) {
         return;
     }
     checkpoint_thread_stop(self);
-    for (uint32_t i = 0; i < self->pending.writer_count; i++) {
-        snapshot_writer_destroy(self->pending.writers[i]);
-    }
-    free(self->pending.writers);
+    pending_release(self);
+    checkpoint_close_databases(self);
     for (uint32_t i = 0; i < self->generation_count; i++) {
         checkpoint_generation_close(&self->generations[i]);
     }
@@ -153,6 +168,7 @@ static enum status prune(struct checkpointer *self, struct error *err)
         memmove(self->retained, self->retained + 1, self->retained_count * sizeof *self->retained);
     }
     drop_savepoint(self);
+    checkpoint_drop_databases(self, self->retained_count > 0 ? self->retained[0] : 0);
     if (!merges_now(self)) {
         drop_generations(self);
     }
@@ -161,28 +177,60 @@ static enum status prune(struct checkpointer *self, struct error *err)
 
 /* ---- one checkpoint ---- */
 
-static void pending_release(struct checkpointer *self)
+/* What a checkpoint shall be. */
+struct wish {
+    bool full, ended;
+    bool canonical; /* all rows in the files of its chains, none in databases: for savepoints */
+};
+
+static bool must_be_full(const struct checkpointer *self, uint32_t workers)
 {
-    for (uint32_t i = 0; i < self->pending.writer_count; i++) {
-        snapshot_writer_destroy(self->pending.writers[i]);
-    }
-    free(self->pending.writers);
-    self->pending.writers = NULL;
-    self->pending.writer_count = 0;
+    const struct generation *last = self->generation_count == 0 ? NULL : &self->generations[self->generation_count - 1];
+    return self->next_full || !self->spec.settings.incremental || last == NULL || last->chain_count != workers ||
+           last->chains[0].count == CHAIN_FILES;
 }
 
-static enum status start_checkpoint(struct checkpointer *self, struct job *job, bool full, bool ended, struct error *err)
+/* State that does not fit in memory does not go there on its way to a savepoint. */
+static enum status open_streams(struct pending *pending, struct job *job, struct error *err)
 {
+    TRY_ALLOC(pending->streams, calloc(pending->writer_count, sizeof(FILE *)), err);
+    struct cold_folder *folder = job_share_folder(job);
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < pending->writer_count && status == STATUS_OK; i++) {
+        status = cold_folder_temporary(folder, &pending->streams[i], err);
+    }
+    cold_folder_close(folder);
+    return status;
+}
+
+static enum status save(struct checkpointer *self, struct job *job, const struct wish *wish, struct error *err)
+{
+    struct pending *pending = &self->pending;
     uint32_t count = job_worker_count(job);
-    const struct generation *last = self->generation_count == 0 ? NULL : &self->generations[self->generation_count - 1];
-    full = full || self->next_full || !self->spec.settings.incremental || last == NULL || last->chain_count != count ||
-           last->chains[0].count == CHAIN_FILES;
-    self->pending = (struct pending){.number = self->next_number, .full = full, .ended = ended, .started_us = now_us(self)};
-    TRY_ALLOC(self->pending.writers, calloc(count, sizeof *self->pending.writers), err);
-    self->pending.writer_count = count;
+    bool databases = job_database_driver(job) != NULL;
+    TRY_ALLOC(pending->writers, calloc(count, sizeof *pending->writers), err);
+    pending->writer_count = count;
+    struct job_saving saving = {.checkpoint = pending->number, .full = pending->full, .databases = databases && !wish->canonical};
+    if (saving.databases) {
+        pending->database_count = count;
+        pending->driver = job_database_driver(job);
+        pending->folder = job_share_folder(job);
+        pending->identity = job_database_identity(job);
+    } else if (databases) {
+        TRY(open_streams(pending, job, err));
+        saving.put = checkpoint_put_temporary;
+        saving.put_contexts = (void *const *)pending->streams;
+    }
+    return job_save(job, &saving, pending->writers, err);
+}
+
+static enum status start_checkpoint(struct checkpointer *self, struct job *job, const struct wish *wish, struct error *err)
+{
+    bool full = wish->full || wish->canonical || must_be_full(self, job_worker_count(job));
+    self->pending = (struct pending){.number = self->next_number, .full = full, .ended = wish->ended, .started_us = now_us(self)};
     self->pending.ticks = job_ticks(job);
     self->next_full = true; /* until this one is stored */
-    enum status status = job_save(job, full, self->pending.number, self->pending.writers, err);
+    enum status status = save(self, job, wish, err);
     if (status != STATUS_OK) {
         pending_release(self);
         return status;
@@ -209,7 +257,7 @@ static enum status settle_done(struct checkpointer *self, struct job *job, struc
     figures->last_bytes = self->pending.bytes;
     figures->last_rows = self->pending.rows;
     figures->last_duration_us = now_us(self) - self->pending.started_us;
-    self->next_full = false;
+    self->next_full = self->pending.streams != NULL; /* what its files hold of the databases' rows must not be in the next one's */
     self->failed_in_a_row = 0;
     journal_event(journal_of(self), LOG_DEBUG, "checkpoint.complete", "checkpoint %llu: %llu rows, %llu bytes, %.3f s",
                   (unsigned long long)figures->last_number, (unsigned long long)figures->last_rows, (unsigned long long)figures->last_bytes,
@@ -273,14 +321,14 @@ enum status checkpointer_step(struct checkpointer *self, struct job *job, struct
     }
     bool due = settings->interval_us > 0 && !merges_now(self) && now - self->last_started_us >= settings->interval_us &&
                now - self->last_ended_us >= settings->min_pause_us && job_ticks(job) != self->last_ticks;
-    return due ? start_checkpoint(self, job, false, false, err) : STATUS_OK;
+    return due ? start_checkpoint(self, job, &(struct wish){0}, err) : STATUS_OK;
 }
 
 /* A checkpoint that must succeed. */
-static enum status checkpoint_now(struct checkpointer *self, struct job *job, bool full, bool ended, struct error *err)
+static enum status checkpoint_now(struct checkpointer *self, struct job *job, const struct wish *wish, struct error *err)
 {
     TRY(wait_and_settle(self, job, err));
-    TRY(start_checkpoint(self, job, full, ended, err));
+    TRY(start_checkpoint(self, job, wish, err));
     uint64_t failed = self->figures.failed;
     TRY(wait_and_settle(self, job, err));
     if (self->figures.failed > failed) {
@@ -292,7 +340,7 @@ static enum status checkpoint_now(struct checkpointer *self, struct job *job, bo
 
 enum status checkpointer_finish(struct checkpointer *self, struct job *job, bool ended, struct error *err)
 {
-    TRY(checkpoint_now(self, job, false, ended, err));
+    TRY(checkpoint_now(self, job, &(struct wish){.ended = ended}, err));
     if (ended && self->spec.settings.delete_at_end) {
         enum object_result result;
         return job_record_remove(self->spec.storage, self->id, false, &result, err);
@@ -373,7 +421,7 @@ static enum status savepoint_in(struct checkpointer *self, struct arena *arena, 
 
 enum status checkpointer_savepoint(struct checkpointer *self, struct job *job, const char *place, const char **where, struct error *err)
 {
-    TRY(checkpoint_now(self, job, true, false, err));
+    TRY(checkpoint_now(self, job, &(struct wish){.full = true, .canonical = true}, err));
     struct arena *arena;
     TRY_ALLOC(arena, arena_create(self->spec.budget, "savepoint"), err);
     enum status status = savepoint_in(self, arena, place, where, err);

@@ -41,8 +41,19 @@ struct pending {
     uint64_t ticks;
     struct snapshot_writer **writers;
     uint32_t writer_count;
+    FILE **streams; /* by writer: where it writes to; NULL: it keeps its rows */
+    /* databases that go into it */
+    uint32_t database_count;
+    const struct cold_driver *driver;
+    struct cold_folder *folder; /* where job_save put them */
+    uint64_t identity;
     uint64_t rows, bytes;
     int64_t started_us;
+};
+/* Files of one worker's database in the storage. */
+struct database_files {
+    struct database_file *items;
+    uint32_t count, capacity;
 };
 struct checkpointer {
     struct checkpointer_spec spec;
@@ -64,6 +75,8 @@ struct checkpointer {
     bool next_full;
     struct generation generations[GENERATIONS_MAX]; /* oldest first; the last is being extended */
     uint32_t generation_count;
+    struct database_files *databases; /* by worker */
+    uint32_t database_count;
     uint64_t retained[RETAINED_MAX + 1]; /* numbers, oldest first */
     uint32_t retained_count;
     int64_t last_started_us, last_ended_us;
@@ -94,6 +107,21 @@ enum status checkpoint_note_operators(struct checkpointer *self, struct job *job
 bool checkpoint_wants_merge(const struct checkpointer *self);
 enum status checkpoint_merge(struct checkpointer *self, struct error *err);
 enum status checkpoint_generation_open(struct checkpointer *self, uint32_t chain_count, struct error *err);
+/* Temporary files. */
+snapshot_put checkpoint_put_temporary;
+enum status checkpoint_read_temporary(void *context, uint64_t offset, void *buffer, size_t capacity, size_t *length, struct error *err);
+/* checkpoint_databases.c: those of the checkpoint that was found are in the storage; the job did not take them as they are: their names mean
+ * nothing any more. */
+enum status checkpoint_adopt_databases(struct checkpointer *self, struct error *err);
+void checkpoint_disown_databases(struct checkpointer *self);
+/* tables: of the manifest, one per database of `pending`. */
+enum status checkpoint_store_databases(struct checkpointer *self, struct checkpoint_writer *writer, struct arena *arena,
+                                       struct checkpoint_table *tables, struct error *err);
+void checkpoint_settle_databases(struct checkpointer *self, bool stored);
+/* Removes files that no checkpoint since `oldest` names. */
+void checkpoint_drop_databases(struct checkpointer *self, uint64_t oldest);
+void checkpoint_drop_folder(struct checkpointer *self);
+void checkpoint_close_databases(struct checkpointer *self);
 /* checkpoint_find.c */
 enum status checkpoint_find(struct checkpointer *self, struct error *err);
 

@@ -92,6 +92,7 @@ static enum status job_build(struct job *job, struct budget *budget, const struc
         TRY(plan_build(job->plan, worker->circuit, err));
         TRY(circuit_name_nodes(worker->circuit, err));
     }
+    TRY(job_cold_open(job, err));
     return job_start_threads(job, err);
 }
 
@@ -106,6 +107,7 @@ enum status job_create(struct plan *plan, struct budget *budget, const struct ev
         return error_set(err, ERROR_BUDGET_SPENT, "no room for a job of %u workers", settings->parallelism);
     }
     created->plan = plan;
+    created->budget = budget;
     created->clock = clock;
     created->settings = *settings;
     created->workers = workers;
@@ -265,6 +267,7 @@ void job_destroy(struct job *job)
     for (uint32_t i = 0; i < job->worker_count; i++) {
         circuit_destroy(job->workers[i].circuit);
     }
+    job_cold_close(job);
     held_meeting_destroy(job->held_meeting);
     wakeup_destroy(&job->go);
     wakeup_destroy(&job->done);

@@ -12,6 +12,7 @@
 struct worker {
     struct job *job;
     struct circuit *circuit;
+    struct cold_db *cold; /* its database; NULL: all state is in memory */
     pthread_t thread;
     bool started;
     enum status status;
@@ -35,6 +36,17 @@ struct job {
     struct wakeup go;   /* a tick may run, or the workers 1.. shall end */
     struct wakeup done; /* one of them has ended a tick */
     atomic_bool leaving;
+    struct budget *budget;
+    /* databases: job_cold.c */
+    const struct cold_driver *cold_driver; /* NULL: none */
+    struct cold_folder *cold_folder;
+    size_t cold_bytes; /* charged */
 };
+
+/* job_cold.c: the databases of the workers. */
+enum status job_cold_open(struct job *job, struct error *err);
+/* Another folder in the place of the worker's: `path` is opened, what there was is removed. */
+enum status job_cold_replace(struct job *job, uint32_t worker, uint64_t number, struct error *err);
+void job_cold_close(struct job *job);
 
 #endif

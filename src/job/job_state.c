@@ -1,7 +1,9 @@
 #include "job/job_state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/hash.h"
 #include "job/job_internal.h"
 
 /* ---- all workers side by side ---- */
@@ -60,18 +62,34 @@ static enum status for_each_circuit(struct job *job, circuit_task *run, void *co
 
 /* ---- out ---- */
 
+struct saving {
+    struct job *job;
+    const struct job_saving *wanted;
+    struct snapshot_writer **writers;
+};
+
 static enum status save_circuit(void *context, struct circuit *circuit, struct error *err)
 {
-    struct snapshot_writer **writers = context;
-    return circuit_save(circuit, writers[circuit->worker], err);
+    const struct saving *saving = context;
+    circuit->cold_checkpoint = saving->wanted->databases;
+    TRY(circuit_save(circuit, saving->writers[circuit->worker], err));
+    if (circuit->cold == NULL || !saving->wanted->databases) {
+        return STATUS_OK;
+    }
+    char path[COLD_PATH_MAX];
+    cold_folder_path(saving->job->cold_folder, circuit->worker, saving->wanted->checkpoint, path);
+    return circuit->cold->driver->checkpoint(circuit->cold, path, err);
 }
 
-enum status job_save(struct job *job, bool full, uint64_t checkpoint, struct snapshot_writer **writers, struct error *err)
+enum status job_save(struct job *job, const struct job_saving *saving, struct snapshot_writer **writers, struct error *err)
 {
     for (uint32_t i = 0; i < job->worker_count; i++) {
-        TRY(snapshot_writer_create(job->workers[i].circuit->budget, full, checkpoint, &writers[i], err));
+        TRY(snapshot_writer_create(job->workers[i].circuit->budget, saving->full, saving->checkpoint, &writers[i], err));
+        if (saving->put != NULL) {
+            TRY(snapshot_stream(writers[i], saving->put, saving->put_contexts[i], err));
+        }
     }
-    return for_each_circuit(job, save_circuit, writers, err);
+    return for_each_circuit(job, save_circuit, &(struct saving){job, saving, writers}, err);
 }
 
 enum status job_committed(struct job *job, uint64_t checkpoint, struct error *err)
@@ -132,8 +150,60 @@ static enum status restore_circuit(void *context, struct circuit *circuit, struc
     return status;
 }
 
-enum status job_restore(struct job *job, const struct job_image *image, struct error *err)
+/* ---- databases ---- */
+
+struct adoption {
+    struct job *job;
+    const struct job_image *image;
+};
+
+/* A fetched copy takes the place of the database that the job was made with, under a name that none of its checkpoints will have. */
+static enum status adopt_database(void *context, struct circuit *circuit, struct error *err)
+{
+    const struct adoption *adoption = context;
+    char path[COLD_PATH_MAX];
+    cold_folder_path(adoption->job->cold_folder, circuit->worker, UINT64_MAX, path);
+    TRY(cold_files_fetch(&adoption->image->databases[circuit->worker], path, err));
+    return job_cold_replace(adoption->job, circuit->worker, UINT64_MAX, err);
+}
+
+const struct cold_driver *job_database_driver(const struct job *job)
+{
+    return job->cold_driver;
+}
+
+struct cold_folder *job_share_folder(struct job *job)
+{
+    return job->cold_folder == NULL ? NULL : cold_folder_share(job->cold_folder);
+}
+
+uint64_t job_database_identity(const struct job *job)
+{
+    const struct circuit *circuit = job->workers[0].circuit;
+    uint64_t identity = hash_combine(hash_combine(COLD_FORMAT, job->worker_count), circuit->settings.max_parallelism);
+    for (uint32_t i = 0; i < circuit->node_count; i++) {
+        const struct node *node = circuit->nodes[i];
+        if (node->id != NULL) {
+            identity = hash_combine(identity, hash_bytes(node->id, strlen(node->id)));
+        }
+    }
+    return identity;
+}
+
+static bool can_adopt(const struct job *job, const struct job_image *image)
+{
+    return job->cold_driver != NULL && image->database_count == job->worker_count && image->database_identity == job_database_identity(job);
+}
+
+enum status job_restore(struct job *job, const struct job_image *image, bool *adopted, struct error *err)
 {
     struct job_image copy = *image;
+    *adopted = image->database_count > 0 && can_adopt(job, image);
+    if (image->database_count > 0 && !*adopted) {
+        return error_set(err, ERROR_STATE_UNSUPPORTED, "the checkpoint's databases are of another plan, parallelism or backend");
+    }
+    if (*adopted) {
+        TRY(for_each_circuit(job, adopt_database, &(struct adoption){job, image}, err));
+    }
     return for_each_circuit(job, restore_circuit, &copy, err);
 }

@@ -1,8 +1,9 @@
 /* job/job_state.h: the state of a whole job: out of its circuits and back into them, between two ticks.
  *
  * For         checkpoints (job/checkpointer.h), savepoints, restarts at another parallelism.
- * Shape       A job's state is one chain of files per worker that wrote it (state/snapshot.h). Any number of chains goes into any number of
- *             workers.
+ * Shape       A job's state is one chain of files per worker that wrote it (state/snapshot.h), and one database per worker that had one.
+ *             Any number of them goes into any number of workers: a database as it is if the job is the same, else its rows as those of a
+ *             chain.
  * Threads     The job's caller, between job_create or a job_step and the next.
  * Errors      STATE_CORRUPT, STATE_MISFIT name file and operator.
  */
@@ -10,11 +11,27 @@
 #define SPATE_JOB_JOB_STATE_H
 
 #include "job/job.h"
+#include "state/cold_files.h"
 #include "state/snapshot.h"
 #include "storage/object.h"
 
+struct job_saving {
+    uint64_t checkpoint; /* its number */
+    bool full;           /* all rows, not only what has changed */
+    /* Rows that a database holds are not written, full or not: the database is, by way of job_saved_database. Else everything is, in full. */
+    bool databases;
+    /* Into put_contexts[worker], as it comes; NULL: the writers keep what they get. */
+    snapshot_put *put;
+    void *const *put_contexts;
+};
 /* One writer per worker, in writers[worker]; the caller destroys them, also after an error. */
-enum status job_save(struct job *job, bool full, uint64_t checkpoint, struct snapshot_writer **writers, struct error *err);
+enum status job_save(struct job *job, const struct job_saving *saving, struct snapshot_writer **writers, struct error *err);
+const struct cold_driver *job_database_driver(const struct job *job); /* NULL: all state is in memory */
+/* Where the job's databases are; what is in it may be read as long as the caller has it. */
+struct cold_folder *job_share_folder(struct job *job);
+/* Of all operators that keep rows in databases, and of how these are dealt to workers: a job of the same number can take the databases as
+ * they are. */
+uint64_t job_database_identity(const struct job *job);
 /* The checkpoint is complete: sinks show what it holds. */
 enum status job_committed(struct job *job, uint64_t checkpoint, struct error *err);
 
@@ -29,8 +46,11 @@ struct job_image { /* a state to restore */
     enum status (*read)(void *context, uint32_t chain, uint32_t file, const struct object_sink *sink, struct error *err);
     void *context;
     bool ignore_unclaimed;
+    const struct cold_source *databases; /* what the chains leave out */
+    uint32_t database_count;
+    uint64_t database_identity; /* of the job that wrote them */
 };
-/* Before the first tick. */
-enum status job_restore(struct job *job, const struct job_image *image, struct error *err);
+/* Before the first tick. *adopted: the job's databases are copies of the image's. */
+enum status job_restore(struct job *job, const struct job_image *image, bool *adopted, struct error *err);
 
 #endif

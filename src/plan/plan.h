@@ -14,6 +14,7 @@
 #include "circuit/operators/specs.h"
 #include "circuit/result_queue.h"
 #include "sql/binder.h"
+#include "state/cold_registry.h"
 
 struct plan_settings {
     uint32_t parallelism;
@@ -22,6 +23,7 @@ struct plan_settings {
     int64_t watermark_interval_us; /* pipeline.auto-watermark-interval */
     int64_t idle_timeout_us;       /* table.exec.source.idle-timeout */
     int64_t state_ttl_us;          /* table.exec.state.ttl; 0: none */
+    struct cold_settings cold;
     bool legacy_cast, not_null_drop /* table.exec.sink.not-null-enforcer = DROP */;
 };
 struct plan_context {

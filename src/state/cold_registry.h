@@ -9,6 +9,14 @@
 
 #include "state/cold_db.h"
 
+/* How a job keeps state that does not fit. */
+struct cold_settings {
+    const char *driver; /* NULL: all state is in memory */
+    const char *where;  /* the folder below which the job's is (state/cold_folder.h); NULL: its default */
+    double memory_share; /* of what the account has left when the job starts */
+    enum cold_compression compression;
+    bool evict_all; /* for tests: after each tick nothing stays in memory that can go */
+};
 enum status cold_driver_find(const char *name, const struct cold_driver **driver, struct error *err);
 
 #endif

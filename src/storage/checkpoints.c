@@ -25,6 +25,15 @@ static enum status manifest_key(const char *job, const char *task, uint64_t seq,
     return store_key(key, err, "jobs", job, "checkpoints", task, name, NULL);
 }
 
+uint32_t checkpoint_chain_count(const struct checkpoint_manifest *manifest)
+{
+    uint32_t count = 0;
+    while (count < manifest->table_count && strcmp(manifest->tables[count].kind, "sst") != 0) {
+        count++;
+    }
+    return count;
+}
+
 /* ---- writing ---- */
 
 enum status checkpoint_begin(struct storage *storage, const char *job, const char *task, const char *incarnation,

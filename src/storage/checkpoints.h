@@ -19,10 +19,11 @@ struct checkpoint_file {
     uint64_t bytes, rows;
     uint32_t crc32c;
     const char *sha256; /* hexadecimal digits */
+    const char *name;   /* of a database's file: as it is known there; else NULL */
 };
 struct checkpoint_table {
     const char *name;
-    const char *kind;   /* "full", "delta", "sst" */
+    const char *kind;   /* "full", "delta": a chain of files; "sst": a database (state/cold_db.h), its name "<driver>-<worker>" */
     const char *schema; /* JSON text, or NULL */
     const struct checkpoint_file *files;
     uint32_t file_count;
@@ -33,9 +34,9 @@ struct checkpoint_manifest {
     int64_t created_us;                   /* set by commit: wall time */
     uint64_t seq, epoch;
     int64_t plan;
-    uint32_t key_groups[2]; /* first and last */
-    int64_t base;           /* the seq of the checkpoint that this one adds to; -1: none */
-    const struct checkpoint_table *tables;
+    uint32_t key_groups[2];                /* first and last */
+    int64_t base;                          /* the seq of the checkpoint that this one adds to; -1: none */
+    const struct checkpoint_table *tables; /* chains before databases */
     uint32_t table_count;
     int64_t ctl_rank;
     int64_t watermark_ms;         /* INT64_MIN: none yet */
@@ -44,6 +45,8 @@ struct checkpoint_manifest {
     const char *build;
     const char *extra; /* JSON: what else the job wants to find again */
 };
+
+uint32_t checkpoint_chain_count(const struct checkpoint_manifest *manifest); /* the tables behind are databases */
 
 struct checkpoint_writer;
 /* `incarnation`: of this life of the process; names its files. */

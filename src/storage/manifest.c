@@ -9,8 +9,8 @@ static json_t *file_write(const struct checkpoint_file *file)
 {
     char crc[9];
     snprintf(crc, sizeof crc, "%08" PRIx32, file->crc32c);
-    return json_pack("{s:s, s:I, s:s, s:s, s:I}", "key", file->key, "size", (json_int_t)file->bytes, "crc32c", crc, "sha256", file->sha256,
-                     "rows", (json_int_t)file->rows);
+    return json_pack("{s:s, s:I, s:s, s:s, s:I, s:s*}", "key", file->key, "size", (json_int_t)file->bytes, "crc32c", crc, "sha256",
+                     file->sha256, "rows", (json_int_t)file->rows, "name", file->name);
 }
 
 static enum status table_write(const struct checkpoint_table *table, json_t *tables, struct error *err)
@@ -116,6 +116,7 @@ static void table_read(struct document *document, const json_t *object, struct c
         const json_t *file = json_array_get(files, i);
         list[i].key = document_text(document, file, "key", DOCUMENT_REQUIRED);
         list[i].sha256 = document_text(document, file, "sha256", DOCUMENT_REQUIRED);
+        list[i].name = document_text(document, file, "name", DOCUMENT_OPTIONAL);
         list[i].bytes = read_count(document, file, "size");
         list[i].rows = read_count(document, file, "rows");
         list[i].crc32c = read_crc(document, file);
