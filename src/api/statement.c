@@ -44,6 +44,7 @@ static enum status statement_prepare(struct statement *self, struct error *err)
         .settings = settings_plan(&session->settings),
         .statement_id = id,
         .job_id = job_id,
+        .job_saved = job_id == NULL ? 0 : self->result->attempts, /* api/restart.c numbers its images so */
         .storage = &self->storage,
     };
     return STATUS_OK;
