@@ -80,8 +80,33 @@ static enum status plan_over_input(struct planner *planner, struct relation *ove
     return plan_distribute(planner, *input, over->over.partition, over->over.partition_count, input, err);
 }
 
+static bool has_any(const uint32_t *columns, uint32_t count, const struct over_relation *over)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (window_property_has(over->partition, over->partition_count, columns[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Within a window all is decided before it closes: window and window_time stay. */
+static enum status rank_event_times(struct planner *planner, const struct relation *over, const struct plan_node *input,
+                                    struct plan_node *node, struct error *err)
+{
+    struct window_property window = input->properties.window;
+    bool within =
+        window.present && has_any(window.starts, window.start_count, &over->over) && has_any(window.ends, window.end_count, &over->over);
+    TRY(properties_end_times(planner->arena, node->schema->count, &node->properties, err));
+    for (uint32_t i = 0; i < window.time_count && within; i++) {
+        column_set_add(&node->properties.event_time, window.times[i]);
+    }
+    node->properties.window.present = within;
+    return STATUS_OK;
+}
+
 static enum status rank_properties(struct planner *planner, const struct relation *over, const struct plan_node *input, bool one,
-                                   struct plan_node *node, struct error *err)
+                                   bool changes, struct plan_node *node, struct error *err)
 {
     uint32_t count = input->schema->count, *map, *key;
     bool bounded = node->properties.bounded;
@@ -93,8 +118,11 @@ static enum status rank_properties(struct planner *planner, const struct relatio
     struct properties *properties = &node->properties;
     TRY(properties_map(planner->arena, &input->properties, count, map, node->schema->count, properties, err));
     properties->bounded = bounded;
-    properties->changes = true;
+    properties->changes = changes;
     properties->ordered = false;
+    if (changes) {
+        TRY(rank_event_times(planner, over, input, node, err));
+    }
     memcpy(key, over->over.partition, over->over.partition_count * sizeof *key);
     if (one) {
         properties_add_key(properties, (struct column_list){key, over->over.partition_count});
@@ -141,9 +169,7 @@ static enum status plan_ranks(struct planner *planner, struct relation *over, en
         (*node)->deduplicate = (struct deduplicate_spec){
             plan_input(input), spec->partition, spec->partition_count,         spec->order[0].column, spec->order[0].descending, proctime,
             rank_column,       schema,          plan_ttl(planner, NULL, *node)};
-        TRY(rank_properties(planner, over, input, one, *node, err));
-        (*node)->properties.changes = !proctime || spec->order[0].descending;
-        return STATUS_OK;
+        return rank_properties(planner, over, input, one, !proctime || spec->order[0].descending, *node, err);
     }
     TRY(plan_add(planner, PLAN_TOP_N, &input, 1, schema, node, err));
     (*node)->top_n = (struct top_n_spec){plan_input(input),
@@ -157,7 +183,7 @@ static enum status plan_ranks(struct planner *planner, struct relation *over, en
                                          rank_column,
                                          schema,
                                          spec->partition_count == 0 ? 0 : plan_ttl(planner, NULL, *node)};
-    return rank_properties(planner, over, input, one, *node, err);
+    return rank_properties(planner, over, input, one, true, *node, err);
 }
 
 /* Without the rank column a NULL stands in its place, so that columns keep their numbers. */
@@ -339,7 +365,6 @@ enum status plan_over(struct planner *planner, struct relation *relation, struct
     TRY(plan_add(planner, PLAN_OVER, &input, 1, schema, &over, err));
     over->over = (struct over_spec){plan_input(input), spec,   event_time,
                                     proctime,          schema, spec.partition_count == 0 ? 0 : plan_ttl(planner, NULL, over)};
-    TRY(rank_properties(planner, relation, input, false, over, err));
-    over->properties.changes = !event_time && !proctime;
+    TRY(rank_properties(planner, relation, input, false, !event_time && !proctime, over, err));
     return over_keep(planner, relation, over, node, err);
 }

@@ -18,6 +18,9 @@ static enum status plan_limit(struct planner *planner, struct relation *relation
     if (relation->sort.fetch >= 0 && relation->sort.fetch <= 1) {
         properties_add_key(&(*node)->properties, (struct column_list){NULL, 0});
     }
+    if (input->properties.changes) {
+        return properties_end_times(planner->arena, relation->schema.count, &(*node)->properties, err);
+    }
     return STATUS_OK;
 }
 
@@ -40,7 +43,7 @@ static enum status plan_top(struct planner *planner, struct relation *relation, 
     if (sort->fetch >= 0 && sort->fetch <= 1) {
         properties_add_key(properties, (struct column_list){NULL, 0});
     }
-    return STATUS_OK;
+    return properties_end_times(planner->arena, relation->schema.count, properties, err);
 }
 
 static enum status plan_order(struct planner *planner, struct relation *relation, struct plan_node *input, bool temporal,

@@ -14,10 +14,12 @@ static enum status check_event_time(const struct relation *relation, const struc
     if (window->processing_time || column_set_has(&input->properties.event_time, window->time_column)) {
         return STATUS_OK;
     }
-    return plan_refuse(relation, ERROR_INVALID_WINDOW, err,
-                       "column '%s' is no event time here: a regular join or aggregate below the window lets rows of any time come late; "
-                       "window the inputs first",
-                       input->schema->columns[window->time_column].name);
+    return plan_refuse(
+        relation, ERROR_INVALID_WINDOW, err,
+        "column '%s' is no event time here: a regular join, aggregate, Top-N or deduplication below the window lets rows of any "
+        "time come late, or withdraws them; "
+        "window the inputs first",
+        input->schema->columns[window->time_column].name);
 }
 
 static bool is_zoned(const struct schema *schema, const struct window_spec *window)

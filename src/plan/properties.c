@@ -67,6 +67,12 @@ enum status properties_map(struct arena *arena, const struct properties *from, u
     return STATUS_OK;
 }
 
+enum status properties_end_times(struct arena *arena, uint32_t column_count, struct properties *properties, struct error *err)
+{
+    properties->window.present = false;
+    return column_set_create(arena, column_count, &properties->event_time, err);
+}
+
 void properties_add_key(struct properties *properties, struct column_list key)
 {
     if (properties->key_count < PROPERTIES_KEYS_MAX) {

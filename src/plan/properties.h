@@ -4,8 +4,8 @@
  * Shape       changes      rows may be withdrawn (weights < 0); else append-only. With a unique key it is "upsert by key".
  *             ordered      rows of one worker come from one source partition, in its order.
  *             bounded      all sources below end.
- *             event_time   columns whose times the watermark is about: nothing comes later that is not late. A regular join
- *                          or aggregate ends that.
+ *             event_time   columns whose times the watermark is about: nothing comes later that is not late. A regular join,
+ *                          aggregate, Top-N or deduplication ends that.
  *             keys         sets of columns that no two rows have equal (while they stand). A key of no columns: one row at most.
  *             window       rows belong to windows: their bounds are in these columns (equal ones where there are several).
  *             distribution which worker has a row: any, worker 0, the owner of the hash of these columns, or each has all (only between
@@ -43,6 +43,9 @@ enum status properties_create(struct arena *arena, uint32_t column_count, struct
 /* The same rows with other columns: `map` gives the new place of each old column, COLUMN_NONE where it is gone. */
 enum status properties_map(struct arena *arena, const struct properties *from, uint32_t old_count, const uint32_t *map, uint32_t new_count,
                            struct properties *to, struct error *err);
+/* A row may displace others that were given, and they are withdrawn whatever the watermark is by then: the columns' times are no event times
+ * any more, and rows of a window come after it has closed. */
+enum status properties_end_times(struct arena *arena, uint32_t column_count, struct properties *properties, struct error *err);
 /* Appends a key unless there is no room for one more. */
 void properties_add_key(struct properties *properties, struct column_list key);
 bool properties_has_key_within(const struct properties *properties, const uint32_t *columns, uint32_t count);
