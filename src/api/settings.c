@@ -320,6 +320,7 @@ struct plan_settings settings_plan(const struct settings *settings)
             },
         .watermark_interval_us = values->watermark_interval.us,
         .idle_timeout_us = values->idle_timeout.us,
+        .until_end = values->until_end,
         .state_ttl_us = values->state_ttl.us,
         .cold =
             {

@@ -193,6 +193,11 @@ const struct option_def session_options[] = {
     {.name = "execution.state-recovery.path",
      OPTION_TEXT(struct session_settings, recovery_path),
      .summary = "A savepoint to start from when the job has no checkpoint of its own (--from-savepoint)."},
+    {.name = "execution.until-end",
+     OPTION_BOOL(struct session_settings, until_end),
+     .initial = "false",
+     .summary =
+         "Unbounded sources are read up to what they have when the statement starts, and then end; those without an end are refused."},
     {.name = "high-availability.standby",
      OPTION_BOOL(struct session_settings, standby),
      .initial = "false",

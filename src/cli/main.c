@@ -109,6 +109,12 @@ static int take_standby(struct script_arguments *arguments, const char *value)
     return take_setting(arguments, "high-availability.standby=true");
 }
 
+static int take_until_end(struct script_arguments *arguments, const char *value)
+{
+    (void)value;
+    return take_setting(arguments, "execution.until-end=true");
+}
+
 static int take_savepoint(struct script_arguments *arguments, const char *value)
 {
     static char setting[4096 + 64];
@@ -128,6 +134,7 @@ static const struct {
     {"--fresh", "--fresh", NULL, "forget the checkpoints of the script's jobs and start anew", take_fresh},
     {"--from-savepoint", "--from-savepoint", "PATH", "start jobs without a checkpoint from this savepoint", take_savepoint},
     {"--standby", "--standby", NULL, "wait while another process runs the job, then go on in its place", take_standby},
+    {"--until-end", "--until-end", NULL, "read unbounded sources up to what they have now, then end", take_until_end},
     {"--limit", "--limit", "N", "end a SELECT after N rows", take_limit},
     {"--timeout", "--timeout", "D", "end a SELECT after this time, e.g. '10 s'", take_timeout},
 };

@@ -96,7 +96,14 @@ static enum status open_source(const struct source_context *context, struct sour
     TRY(read_source_settings(context, type, &settings, err));
     TRY(common_source_settings_read(context->options, context->arena, &common, err));
     assert(common.error_policy != ERROR_POLICY_DEAD_LETTER || context->dead_letter != NULL);
-    return type->open(context, settings, source, err);
+    TRY(type->open(context, settings, source, err));
+    if (context->until_end && !(*source)->bounded) {
+        source_close(*source);
+        *source = NULL;
+        return error_set(err, ERROR_NOT_SUPPORTED, "'%s' makes rows for ever, so it has no end to be read to ('execution.until-end')",
+                         name);
+    }
+    return STATUS_OK;
 }
 
 enum status source_open(const struct source_context *context, struct source **source, struct error *err)

@@ -53,6 +53,7 @@ struct source_context {
     void *attachment;                       /* catalog_table.attachment */
     const struct storage_settings *storage; /* the session's; lent for the call of open */
     struct source_counters *counters;
+    bool until_end;                  /* an unbounded source ends where it stands when it is opened, or is refused */
     struct dead_letter *dead_letter; /* where the dead-letter policy puts records; not NULL when that policy is set */
 };
 

@@ -85,6 +85,7 @@ static enum status source_start(struct planner *planner, const struct relation *
         .attachment = table->attachment,
         .storage = planner->context->storage,
         .counters = &read->counters,
+        .until_end = planner->context->settings.until_end,
     };
     TRY(source_columns(planner, relation, &context->columns, err));
     TRY(source_physical(planner, table, &context->physical, err));

@@ -24,6 +24,7 @@ struct plan_settings {
     int64_t idle_timeout_us;       /* table.exec.source.idle-timeout */
     int64_t state_ttl_us;          /* table.exec.state.ttl; 0: none */
     struct cold_settings cold;
+    bool until_end; /* execution.until-end */
     bool legacy_cast, not_null_drop /* table.exec.sink.not-null-enforcer = DROP */;
 };
 struct plan_context {

@@ -50,7 +50,7 @@ static enum status open_parts(struct filesystem_reader *self, struct error *err)
     TRY(error_reporter_init(&self->reporter, &context, err));
     self->reporter.context = &source->context;
     self->reporter.reader = &self->base;
-    return source->base.bounded ? STATUS_OK : progress_log_create(&self->base.passed, &self->progress, err);
+    return !source->followed ? STATUS_OK : progress_log_create(&self->base.passed, &self->progress, err);
 }
 
 enum status filesystem_reader_open(struct source *source, uint32_t partition, struct reader **reader, struct error *err)
@@ -73,7 +73,7 @@ enum status filesystem_reader_open(struct source *source, uint32_t partition, st
         self->next_file = partition;
         self->end_file = (size_t)partition + 1;
     } else {
-        self->end_file = owner->base.bounded ? owner->files.count : 0;
+        self->end_file = owner->followed ? 0 : owner->files.count;
     }
     enum status status = open_parts(self, err);
     if (status != STATUS_OK) {
@@ -118,7 +118,7 @@ enum status filesystem_open_file(struct filesystem_reader *self, struct file_ent
 {
     const struct source_context *context = &self->source->context;
     self->entry = entry;
-    self->follows = !self->source->base.bounded && !file_is_packed(entry->path);
+    self->follows = self->source->followed && !file_is_packed(entry->path);
     snprintf(self->label, sizeof self->label, "file %s", entry->path);
     self->reporter.source = self->label;
     self->reporter.byte = entry->taken_bytes;
@@ -362,7 +362,7 @@ static enum status next_listed(struct filesystem_reader *self, const struct file
 {
     while (self->next_file < self->end_file && self->stream == NULL) {
         struct file_entry *entry = &list->entries[self->next_file++];
-        bool bounded = self->source->base.bounded;
+        bool bounded = !self->source->followed;
         if (!bounded && entry->seen_bytes == entry->size) {
             continue;
         }
@@ -411,8 +411,9 @@ static enum status next_file(struct filesystem_reader *self, int64_t *wait_us, s
 {
     const struct filesystem_source *source = self->source;
     *wait_us = 0;
-    TRY(next_listed(self, source->base.bounded ? &source->files : &self->files, err));
-    if (source->base.bounded || self->stream != NULL) {
+    TRY(next_listed(self, source->followed ? &self->files : &source->files, err));
+    bool has_all = source->base.bounded && self->next_scan_us != 0; /* of what was there at the start */
+    if (!source->followed || self->stream != NULL || has_all) {
         return STATUS_OK;
     }
     int64_t now = source->context.clock->monotonic_us(source->context.clock);

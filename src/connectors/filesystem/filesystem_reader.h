@@ -35,7 +35,8 @@ struct filesystem_source {
     struct format_context format; /* row and projections of the record */
     struct output_column *outputs;
     bool constant_outputs;
-    struct file_list files; /* a bounded source: all of them */
+    bool followed;          /* files and rows that come later are read, too, unless it shall end: then base.bounded */
+    struct file_list files; /* not followed: all of them */
 };
 
 enum { BLOCKS_KEPT = 8 };

@@ -127,9 +127,10 @@ static enum status filesystem_source_open(const struct source_context *context, 
     self->base.type = &filesystem_source_type;
     self->context = *context;
     self->settings = *(const struct filesystem_settings *)settings;
-    self->base.bounded = self->settings.monitor_interval.us == 0;
+    self->followed = self->settings.monitor_interval.us > 0;
+    self->base.bounded = !self->followed || context->until_end;
     self->base.partition_count = 1;
-    if (!self->base.bounded && self->settings.partition_by_file) {
+    if (self->followed && self->settings.partition_by_file) {
         return error_set(err, ERROR_NOT_SUPPORTED, "'source.partition-by-file' and 'source.monitor-interval' exclude each other");
     }
     TRY(filesystem_local_path(self->settings.path, context->arena, &self->root, err));
