@@ -274,6 +274,16 @@ static enum status join_keep(struct planner *planner, const struct join_plan *jo
     return plan_keep(planner, input, columns, schema->count, schema, node, err);
 }
 
+/* A side whose rows go when the watermark proves them dead needs no time-to-live, unless a hint sets one. */
+static void join_set_ttls(const struct planner *planner, struct plan_node *node, const struct state_ttl hints[2])
+{
+    for (uint32_t side = 0; side < 2; side++) {
+        struct join_prune *prune = &node->join.prune[side];
+        prune->present = prune->present && (!hints[side].given || hints[side].us == 0);
+        node->join.ttl_us[side] = prune->present ? 0 : plan_ttl(planner, &hints[side], node);
+    }
+}
+
 static enum status plan_regular(struct planner *planner, struct join_plan *join, struct plan_node **node, struct error *err)
 {
     enum join_kind kind = join->relation->join.kind;
@@ -281,9 +291,7 @@ static enum status plan_regular(struct planner *planner, struct join_plan *join,
     TRY(join_find_prune(planner, join, err));
     TRY(join_add(planner, join, PLAN_JOIN, false, false, node, err));
     (*node)->join = join->spec;
-    for (uint32_t side = 0; side < 2; side++) {
-        (*node)->join.ttl_us[side] = plan_ttl(planner, &join->relation->join.ttl[side], *node);
-    }
+    join_set_ttls(planner, *node, join->relation->join.ttl);
     bool inserts = kind == JOIN_INNER || (kind == JOIN_SEMI);
     (*node)->properties.changes = !inserts || join->left->properties.changes || join->right->properties.changes;
     return join_keep(planner, join, *node, node, err);

@@ -82,11 +82,23 @@ static void read_condition(struct join_plan *join, uint32_t side, const struct e
     }
 }
 
+/* Rows are given up by chunks that are found by their keys (circuit/operators/join_log.h). */
+static bool keys_are_plain(const struct join_plan *join)
+{
+    for (uint32_t k = 0; k < join->spec.key_count; k++) {
+        enum physical physical = type_physical(join->left->schema->columns[join->spec.left_keys[k]].type);
+        if (physical == PHYSICAL_SPAN || physical == PHYSICAL_ROW) {
+            return false;
+        }
+    }
+    return join->spec.key_count > 0;
+}
+
 enum status join_find_prune(struct planner *planner, struct join_plan *join, struct error *err)
 {
     const struct join_spec *spec = &join->spec;
     struct conditions all = {.arena = planner->arena};
-    if (join->relation->join.condition == NULL || expression_can_fail(join->relation->join.condition)) {
+    if (join->relation->join.condition == NULL || expression_can_fail(join->relation->join.condition) || !keys_are_plain(join)) {
         return STATUS_OK;
     }
     TRY(conditions_split(&all, join->relation->join.condition, err));

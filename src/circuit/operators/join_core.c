@@ -6,6 +6,7 @@
 
 #include "circuit/operators/join_log.h"
 #include "circuit/operators/join_probe.h"
+#include "circuit/operators/join_ttl.h"
 #include "circuit/operators/row_output.h"
 
 enum { PREFETCH_AHEAD = 12 };
@@ -67,7 +68,7 @@ static enum status join_choose_columns(struct join *self, uint32_t which, const 
         if (sent) {
             self->sent[which][self->sent_count[which]++] = c;
         }
-        if (sent || used[c] || ((side->indexed || join_side_is_log(side, self->expires)) && join_is_key(self, which, c))) {
+        if (sent || used[c] || ((side->indexed || join_side_only_grows(side, self->expires)) && join_is_key(self, which, c))) {
             self->position[which][c] = side->kept_count;
             kept[side->kept_count++] = c;
         }
@@ -148,6 +149,8 @@ enum status join_open(struct join *self, struct circuit *circuit, const struct j
         side->tracked = join_tracks(spec->kind, which);
         /* The right of SEMI and ANTI is seen through few columns, many rows are equal there. */
         side->indexed = side->input->changes || (which == 1 && !self->emits_pairs);
+        ttl_open(&side->ttl, circuit->budget, spec->ttl_us[which], circuit->evaluation.now_us);
+        self->lossy = self->lossy || spec->ttl_us[which] > 0 || side->input->lossy;
     }
     if (spec->null_aware && (spec->kind != JOIN_ANTI || spec->key_count != 1 || spec->condition != NULL)) {
         return error_set(err, ERROR_NOT_SUPPORTED, "NOT IN as a join on %u keys and a further condition", spec->key_count);
@@ -246,7 +249,7 @@ struct batch join_kept_columns(struct join *self, uint32_t which, const struct b
 static enum status join_store(struct join *self, uint32_t which, const struct batch *view, struct error *err)
 {
     struct batch kept = join_kept_columns(self, which, view);
-    return join_side_add(&self->state, which, &kept, self->slots, self->entries, self->fresh, err);
+    return join_side_add(&self->state, which, &kept, self->slots, NULL, self->entries, self->fresh, err);
 }
 
 static uint32_t join_list(struct join *self, uint32_t which, uint32_t slot)
@@ -259,6 +262,9 @@ static enum status join_probe(struct join *self, uint32_t which, const struct ba
 {
     struct selection rows = batch_selection(view);
     const struct join_side *other = &self->state.sides[1 - which];
+    if (ttl_is_set(&other->ttl)) {
+        return join_ttl_probe(self, which, view, err);
+    }
     for (uint32_t k = 0; k < rows.count; k++) {
         if (k + PREFETCH_AHEAD < rows.count) {
             uint32_t ahead = join_list(self, 1 - which, self->slots[k + PREFETCH_AHEAD]);
@@ -335,6 +341,8 @@ enum status join_absorb(struct join *self, uint32_t which, const struct batch *b
     if (self->absorbed.count == 0) {
         return STATUS_OK;
     }
+    join_ttl_set_now(self);
+    self->arrived += self->absorbed.count;
     if (self->state.sides[1 - which].log != NULL) {
         TRY(join_log_prepare(self, 1 - which, &view, err));
     }
@@ -444,7 +452,8 @@ static enum status join_settle_null_mode(struct join *self, struct error *err)
     }
     self->null_mode = mode;
     for (uint32_t entry = 1; entry <= left->entry_count; entry++) {
-        if ((join_extra_at(left, entry)->flags & ENTRY_FREE) == 0) {
+        bool expired = ttl_is_set(&left->ttl) && ttl_has_expired(&left->ttl, entry);
+        if ((join_extra_at(left, entry)->flags & ENTRY_FREE) == 0 && !expired) {
             TRY(join_side_touch(left, entry, err));
         }
     }
@@ -469,7 +478,7 @@ enum status join_settle_touched(struct join *self, uint32_t which, struct error 
         if (side->follows) {
             TRY(dirty_slots_mark(&side->dirty, entry, err));
         }
-        if ((extra->weight == 0 && !self->expires) || (extra->flags & ENTRY_EXPIRED) != 0) {
+        if ((extra->weight == 0 && !self->expires) || (extra->flags & ENTRY_EXPIRED) != 0 || (extra->weight < 0 && self->lossy)) {
             join_side_remove(&self->state, which, entry);
         }
     }
@@ -498,6 +507,9 @@ static enum status join_settle_side(struct join *self, uint32_t which, struct er
 
 enum status join_settle(struct join *self, const struct tick *tick, struct error *err)
 {
+    if (self->lossy) {
+        join_ttl_begin_settling(self);
+    }
     if (self->spec->null_aware) {
         TRY(join_settle_null_mode(self, err));
     }
@@ -507,6 +519,9 @@ enum status join_settle(struct join *self, const struct tick *tick, struct error
         if (self->state.sides[which].log != NULL) {
             TRY(join_log_drop(self, which, err));
         }
+    }
+    if (self->lossy) {
+        TRY(join_ttl_sweep(self, err));
     }
     if (self->violations > 0 && (tick->end || !tick->bounded)) {
         return error_set(err, ERROR_CARDINALITY, "a subquery used as a value gave more than one row");

@@ -41,6 +41,8 @@ struct join {
     bool expires;     /* rows stay until join_expire, also with weight zero */
     bool lookup;      /* left rows only pass by (join_lookup) */
     bool changes;     /* an input may retract: failing conditions are held back */
+    bool lossy;       /* rows may be withdrawn that are forgotten: the withdrawal meets what is there, and leaves nothing */
+    uint32_t arrived; /* with a time-to-live: rows of this tick */
     uint8_t *matched; /* lookup: by row of the chunk, set to 1 for each pair; NULL: not asked for */
     uint32_t left_columns, right_columns, output_columns;
     /* the condition, its columns by side, and where a column of the input lies among the kept ones */

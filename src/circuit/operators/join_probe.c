@@ -113,6 +113,9 @@ static enum status pairs_count_matches(struct join *self, uint32_t which, const 
         if (other->tracked) {
             join_extra_at(other, pairs->other[i])->matches += batch_weight(chunk, pairs->rows[i]);
             TRY(join_side_touch(other, pairs->other[i], err));
+            if (ttl_is_set(&other->ttl)) {
+                TRY(ttl_write(&other->ttl, pairs->other[i], err));
+            }
         }
     }
     return STATUS_OK;

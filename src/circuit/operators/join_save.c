@@ -6,7 +6,7 @@
 #include "circuit/operators/join_log.h"
 #include "circuit/operators/state_tables.h"
 
-enum { TABLE_SIDES = 2, TABLES_MAX = 5, NUMBERS_MAX = 4 };
+enum { TABLE_SIDES = 2, TABLES_MAX = 5, NUMBERS_MAX = 5 };
 enum { TOTAL_ROWS, TOTAL_NULLS, TOTAL_COUNT };
 
 static const struct column total_columns[TOTAL_COUNT] = {
@@ -17,7 +17,7 @@ static const struct schema total_schema = {TOTAL_COUNT, total_columns};
 
 /* Where the numbers of a side's table are, after the columns of its rows. */
 struct side_numbers {
-    uint32_t weight, matches, shown, end, count; /* 0: none, except weight */
+    uint32_t weight, matches, shown, end, written, count; /* 0: none, except weight; `written` is last */
 };
 
 static struct side_numbers side_numbers(const struct join *self, uint32_t which)
@@ -31,6 +31,8 @@ static struct side_numbers side_numbers(const struct join *self, uint32_t which)
     }
     if (self->expires) {
         at.end = at.count++;
+    } else {
+        at.written = at.count++;
     }
     return at;
 }
@@ -80,6 +82,9 @@ static enum status declare_side(struct join *self, uint32_t which, struct snapsh
     for (uint32_t i = at.weight; i < at.count; i++) {
         const char *name = i == at.weight ? "weight" : i == at.end ? "end" : i == at.matches ? "matches" : "shown";
         extra[i - at.weight] = (struct column){.name = name, .type = &type_bigint_not_null};
+    }
+    if (at.written != 0) {
+        extra[at.written - at.weight] = (struct column){.name = "written", .type = &type_bigint};
     }
     *table = (struct snapshot_table){.name = names[which], .expiry = -1};
     if (self->expires) {
@@ -153,7 +158,10 @@ static enum status fill_batch(struct side_save *save, struct batch *batch, struc
         uint32_t key = self->loose[save->which][i];
         TRY(key_table_gather(self->state.keys, key, save->slots, save->count, &batch->columns[side->kept_count + i], err));
     }
-    for (uint32_t number = at.weight; number < at.count; number++) {
+    if (at.written != 0) {
+        TRY(state_written_column(&side->ttl, node_budget(&self->node), save->entries, save->count, &batch->columns[at.written], err));
+    }
+    for (uint32_t number = at.weight; number < (at.written != 0 ? at.written : at.count); number++) {
         for (uint32_t k = 0; k < save->count; k++) {
             save->numbers[k] = entry_number(save, &at, number, k);
         }
@@ -361,7 +369,8 @@ static enum status restore_entries(struct join *self, uint32_t which, const stru
     struct side_numbers at = side_numbers(self, which);
     struct batch stored = stored_rows(self, which, batch);
     TRY(restored_slots(self, which, batch, err));
-    TRY(join_side_add(&self->state, which, &stored, self->slots, self->entries, self->fresh, err));
+    const struct vector *written = at.written != 0 ? &batch->columns[at.written] : NULL;
+    TRY(join_side_add(&self->state, which, &stored, self->slots, written, self->entries, self->fresh, err));
     for (uint32_t row = 0; row < batch->count; row++) {
         struct join_extra *extra = join_extra_at(side, self->entries[row]);
         if (side->tracked) {

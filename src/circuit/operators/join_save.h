@@ -3,7 +3,7 @@
  * For         join_node.c, interval_join.c, window_join.c, lookup_join.c.
  * Shape       Tables "left" and "right": the kept columns of the side's rows, those keys that are not among them, the weight; of a tracked
  *             side `matches` and `shown` (what a row has met may be gone by now, so they are not found again); where rows expire the time
- *             at which that happens. The id of a row is its entry. "totals": what NOT IN knows of the right. "held": held back errors.
+ *             at which that happens, else when the row was written last (with a time-to-live). The id of a row is its entry. "totals": what NOT IN knows of the right. "held": held back errors.
  *             Of a side that every worker has as a whole worker 0 saves the rows, and every worker restores them.
  * Changes     A log saves the rows that came since; a row store the entries in `dirty`. Rows that the watermark ends are not listed: they die
  *             by the table's bound.

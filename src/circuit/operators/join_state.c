@@ -215,6 +215,7 @@ static void join_side_close(struct join_side *side)
     free(side->index.cells);
     free(side->touched.items);
     dirty_slots_close(&side->dirty);
+    ttl_close(&side->ttl);
 }
 
 void join_state_close(struct join_state *state)
@@ -231,7 +232,7 @@ static size_t join_side_bytes(const struct join_side *side)
     }
     size_t per_row = sizeof(struct join_entry) + sizeof(struct join_extra);
     return row_store_bytes(side->rows) + (size_t)side->entries.page_count * ENTRY_PAGE_ROWS * per_row +
-           side->index.capacity * sizeof(uint64_t);
+           side->index.capacity * sizeof(uint64_t) + ttl_bytes(&side->ttl);
 }
 
 size_t join_state_bytes(const struct join_state *state)
@@ -277,12 +278,31 @@ static enum status join_entry_insert(struct join_state *state, uint32_t which, u
     return side->indexed ? index_add(side, entry, err) : STATUS_OK;
 }
 
-enum status join_side_add(struct join_state *state, uint32_t which, const struct batch *batch, const uint32_t *slots, uint32_t *entries,
-                          uint8_t *fresh, struct error *err)
+/* An entry that has expired is met by its row again: nothing of before is left. What it counts for in `violations` is settled later. */
+static void join_entry_renew(struct join_extra *extra)
+{
+    extra->weight = extra->matches = extra->shown = 0;
+}
+
+static enum status join_entry_write(struct join_side *side, uint32_t entry, bool fresh, const struct vector *written, uint32_t row,
+                                    struct error *err)
+{
+    if (written == NULL) {
+        return ttl_write(&side->ttl, entry, err);
+    }
+    if (fresh) {
+        ttl_forget(&side->ttl, entry);
+    }
+    return ttl_restore(&side->ttl, entry, vector_is_valid(written, row) ? vector_int64(written)[row] : TTL_NO_TIME, err);
+}
+
+enum status join_side_add(struct join_state *state, uint32_t which, const struct batch *batch, const uint32_t *slots,
+                          const struct vector *written, uint32_t *entries, uint8_t *fresh, struct error *err)
 {
     struct join_side *side = &state->sides[which];
     struct selection rows = batch_selection(batch);
     row_handle handles[CHUNK_ROWS];
+    bool ages = ttl_is_set(&side->ttl);
     TRY(row_store_add(side->rows, batch, handles, err));
     for (uint32_t k = 0; k < rows.count; k++) {
         uint32_t row = selection_row(&rows, k);
@@ -295,8 +315,15 @@ enum status join_side_add(struct join_state *state, uint32_t which, const struct
             TRY(join_entry_insert(state, which, slots[k], handles[k], batch_weight(batch, row), &entries[k], err));
         } else {
             row_store_free(side->rows, handles[k]);
+            if (ages && ttl_has_expired(&side->ttl, found)) {
+                join_entry_renew(join_extra_at(side, found));
+                fresh[k] = true;
+            }
             join_extra_at(side, found)->weight += batch_weight(batch, row);
             entries[k] = found;
+        }
+        if (ages) {
+            TRY(join_entry_write(side, entries[k], fresh[k], written, row, err));
         }
         if (side->indexed || side->tracked) {
             TRY(join_side_touch(side, entries[k], err));
@@ -340,6 +367,7 @@ void join_side_remove(struct join_state *state, uint32_t which, uint32_t entry)
         key_table_remove(state->keys, extra->slot);
     }
     row_store_free(side->rows, gone->row);
+    ttl_forget(&side->ttl, entry);
     extra->flags = ENTRY_FREE;
     gone->next = side->free_entry;
     side->free_entry = entry;

@@ -5,6 +5,8 @@
  *             A side that only grows is a log (state/row_log.h): an entry is the number of a row, and rows that came while the other side
  *             was quiet may wait without being in a list (join_log.h). Sides that are tracked (outer, semi, anti), that change, or whose
  *             rows expire keep their rows in a row store, and entries of two parts for them.
+ *             So do sides with a time-to-live: an entry that has expired is still in its list until it is swept, and meets nothing; when its
+ *             row comes again it begins anew (`fresh`). A match of a tracked entry is a write of it.
  *             `matches` of a tracked entry is the summed weight of what it meets on the other side; `shown` is the weight with which
  *             the row stands in the output by itself (padded with NULLs, or as the row of a semi or anti join), as emitted so far.
  * Invariants  Either log or rows is NULL. Entries are numbered from 1 and do not move. Equal rows of an indexed side share one entry. An entry that was
@@ -20,6 +22,7 @@
 #include "state/key_table.h"
 #include "state/row_log.h"
 #include "state/row_store.h"
+#include "state/time_to_live.h"
 
 enum { ENTRY_PAGE_ROWS = 4096 };
 
@@ -78,6 +81,7 @@ struct join_side {
     uint32_t entry_count, free_entry;
     struct entry_index index;
     struct uint32_list touched;
+    struct time_to_live ttl;
     bool follows;             /* checkpoints hold changes: */
     struct dirty_slots dirty; /* entries that came, changed or went */
 };
@@ -90,9 +94,14 @@ struct join_state {
     struct join_side sides[2];
 };
 
-static inline bool join_side_is_log(const struct join_side *side, bool expires)
+/* No one asks for single rows: they could be a log. */
+static inline bool join_side_only_grows(const struct join_side *side, bool expires)
 {
     return !expires && !side->tracked && !side->indexed;
+}
+static inline bool join_side_is_log(const struct join_side *side, bool expires)
+{
+    return join_side_only_grows(side, expires) && !ttl_is_set(&side->ttl);
 }
 /* `expires`: rows are freed one by one. key_positions: of the keys among the kept columns. */
 enum status join_side_open(struct join_side *side, struct budget *budget, struct arena *arena, bool expires, const uint32_t *key_positions,
@@ -143,9 +152,9 @@ static inline uint32_t *join_heads(struct join_state *state, uint32_t slot)
 }
 
 /* Of a side with a row store: adds the weight of each selected row of `batch` (the kept columns of the side). slots: by the k-th selected row.
- * entries[k] gets its entry; fresh[k]: it is a new one. */
-enum status join_side_add(struct join_state *state, uint32_t side, const struct batch *batch, const uint32_t *slots, uint32_t *entries,
-                          uint8_t *fresh, struct error *err);
+ * entries[k] gets its entry; fresh[k]: it is a new one. written: of a checkpoint, by row, when they were written; NULL: they are now. */
+enum status join_side_add(struct join_state *state, uint32_t side, const struct batch *batch, const uint32_t *slots,
+                          const struct vector *written, uint32_t *entries, uint8_t *fresh, struct error *err);
 /* Lists an entry for the end of the tick. */
 enum status join_side_touch(struct join_side *side, uint32_t entry, struct error *err);
 /* Unlinks and frees an entry and its row; a key without entries goes too. */

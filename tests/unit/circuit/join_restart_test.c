@@ -20,6 +20,8 @@ enum {
     LATER = 1024,   /* left.t <= right.t, and the right forgets rows that nothing can meet */
     BY_CLOCK = 2048,
     OPEN_END = 4096, /* no bound on one side */
+    TTL = 8192,      /* six seconds for the left, nine for the right */
+    TTL_LEFT = 16384,
 };
 
 /* In the arena of the circuit. */
@@ -91,6 +93,8 @@ static struct join_spec join_spec(struct circuit *circuit, const struct restart_
     if ((variant & LATER) != 0) { /* rows are late by 4 seconds at most */
         spec.prune[1] = (struct join_prune){true, COLUMN_T, -4 * RESTART_SECOND - 1};
     }
+    spec.ttl_us[0] = (variant & (TTL | TTL_LEFT)) != 0 ? 6 * RESTART_SECOND : 0;
+    spec.ttl_us[1] = (variant & TTL) != 0 ? 9 * RESTART_SECOND : 0;
     return spec;
 }
 
@@ -240,6 +244,25 @@ static void joins_that_forget_go_on(void **state)
     }
 }
 
+static void joins_with_a_time_to_live_go_on(void **state)
+{
+    (void)state;
+    const struct restart_feed array = {.keys = by_array, .key_count = 1}, all = {.changes = true};
+    const struct restart_case tests[] = {
+        {"NOT IN with a time-to-live", {{.changes = true}, {.changes = true}}, 2, few_columns, make_join, JOIN_ANTI | NULL_AWARE | TTL},
+        {"FULL join in one place with a time-to-live", {all, all}, 2, few_columns, make_join, JOIN_FULL | FITS | TTL},
+    };
+    check_kinds("join with a time-to-live", grows, grows, EVERY, make_join, TTL);
+    check_kinds("join with a time-to-live on the left", grows, grows, EVERY, make_join, TTL_LEFT);
+    check_kinds("join of changes with a time-to-live", changes, changes, EVERY, make_join, FITS | TTL);
+    check_kinds("join of equal rows with a time-to-live", early, early, few_columns, make_join, FITS | TTL);
+    check_kinds("join of changes with a time-to-live on the left", mostly_gone, grows, EVERY, make_join, TTL_LEFT | FEW_READ);
+    check_kinds("join on an array with a time-to-live", array, array, EVERY, make_join, FEW_READ | TTL);
+    for (uint32_t i = 0; i < ARRAY_LENGTH(tests); i++) {
+        check(&tests[i]);
+    }
+}
+
 static void interval_joins_go_on(void **state)
 {
     (void)state;
@@ -278,9 +301,15 @@ static void lookup_joins_go_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joins_go_on),           cmocka_unit_test(joins_on_other_keys_go_on), cmocka_unit_test(joins_without_keys_go_on),
-        cmocka_unit_test(joins_that_fail_go_on), cmocka_unit_test(joins_that_forget_go_on),   cmocka_unit_test(interval_joins_go_on),
-        cmocka_unit_test(window_joins_go_on),    cmocka_unit_test(lookup_joins_go_on),
+        cmocka_unit_test(joins_go_on),
+        cmocka_unit_test(joins_on_other_keys_go_on),
+        cmocka_unit_test(joins_without_keys_go_on),
+        cmocka_unit_test(joins_that_fail_go_on),
+        cmocka_unit_test(joins_that_forget_go_on),
+        cmocka_unit_test(joins_with_a_time_to_live_go_on),
+        cmocka_unit_test(interval_joins_go_on),
+        cmocka_unit_test(window_joins_go_on),
+        cmocka_unit_test(lookup_joins_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,12 +239,158 @@ static void group_sends_what_has_not_changed(void **state)
     harness_close(&harness);
 }
 
+/* ---- joins ---- */
+
+struct join_harness {
+    struct harness base;
+    struct node *right;
+    struct node *node;
+};
+
+static void open_join(struct join_harness *harness, enum join_kind kind, bool changing, int64_t left_us, int64_t right_us)
+{
+    static struct column both[2 * COLUMNS];
+    static const struct schema pairs = {2 * COLUMNS, both};
+    static struct join_spec spec;
+    struct error err;
+    open_at_zero(&harness->base);
+    struct circuit *circuit = harness->base.circuit;
+    harness->right = arena_alloc(circuit->arena, sizeof *harness->right);
+    require(circuit_add(circuit, harness->right, &feed_type, "right", NULL, 0, &err), &err);
+    memcpy(both, columns, sizeof columns);
+    memcpy(both + COLUMNS, columns, sizeof columns);
+    bool lone = kind == JOIN_SEMI || kind == JOIN_ANTI;
+    spec = (struct join_spec){.left = {.schema = &schema, .changes = changing},
+                              .right = {.schema = &schema, .changes = changing},
+                              .kind = kind,
+                              .left_keys = by_key,
+                              .right_keys = by_key,
+                              .key_count = 1,
+                              .ttl_us = {left_us, right_us},
+                              .output = lone ? &schema : &pairs};
+    require(join_node_create(circuit, &spec, harness->base.feed, harness->right, &harness->node, &err), &err);
+    harness_capture(&harness->base, harness->node);
+}
+
+static const char *left(struct join_harness *harness, int64_t seconds, int64_t key, int64_t value, int64_t weight)
+{
+    play(&harness->base, seconds, key, value, weight);
+    return changes(&harness->base);
+}
+
+static const char *right(struct join_harness *harness, int64_t seconds, int64_t key, int64_t value, int64_t weight)
+{
+    const struct row row = {{key, value, value}, weight};
+    set_time(&harness->base, seconds);
+    push_to(harness->right, &harness->base.budget, &row, 1);
+    return left(harness, seconds, 0, 0, 0);
+}
+
+static void join_sides_expire_each_by_its_own_time(void **state)
+{
+    (void)state;
+    for (int changing = 0; changing < 2; changing++) {
+        struct join_harness harness;
+        open_join(&harness, JOIN_INNER, changing != 0, 10 * SECOND, 100 * SECOND);
+        assert_string_equal(left(&harness, 0, 1, 5, 1), "");
+        assert_string_equal(right(&harness, 1, 1, 7, 1), "+1 1|5|s5|1|7|s7");
+        assert_string_equal(right(&harness, 9, 1, 8, 1), "+1 1|5|s5|1|8|s8"); /* a match is no write of an inner side */
+        assert_string_equal(right(&harness, 10, 1, 9, 1), "");
+        assert_string_equal(left(&harness, 99, 1, 6, 1),
+                            "+1 1|6|s6 a longer text of its own|1|7|s7, +1 1|6|s6 a longer text of its own|1|8|s8, +1 1|6|s6 a longer "
+                            "text of its own|1|9|s9 a longer text of its own");
+        assert_string_equal(left(&harness, 101, 1, 4, 1), "+1 1|4|s4|1|8|s8, +1 1|4|s4|1|9|s9 a longer text of its own");
+        assert_string_equal(left(&harness, 1000, 2, 4, 1), "");
+        assert_int_equal(harness.node->metrics.state_keys, 1); /* the rest was swept */
+        harness_close(&harness.base);
+    }
+}
+
+static void join_side_without_a_time_to_live_stays(void **state)
+{
+    (void)state;
+    struct join_harness harness;
+    open_join(&harness, JOIN_INNER, false, 10 * SECOND, 0);
+    right(&harness, 0, 1, 7, 1);
+    assert_string_equal(left(&harness, 1000000, 1, 5, 1), "+1 1|5|s5|1|7|s7");
+    assert_string_equal(right(&harness, 1000020, 1, 8, 1), "");
+    harness_close(&harness.base);
+}
+
+static void outer_row_lives_on_with_its_matches(void **state)
+{
+    (void)state;
+    struct join_harness harness;
+    open_join(&harness, JOIN_LEFT, false, 10 * SECOND, 10 * SECOND);
+    assert_string_equal(left(&harness, 0, 1, 5, 1), "+1 1|5|s5|NULL|NULL|NULL");
+    assert_string_equal(right(&harness, 9, 1, 7, 1), "+1 1|5|s5|1|7|s7, -1 1|5|s5|NULL|NULL|NULL"); /* a write of the left row */
+    assert_string_equal(right(&harness, 18, 1, 8, 1), "+1 1|5|s5|1|8|s8");
+    assert_string_equal(right(&harness, 28, 1, 7, 1), ""); /* and nothing is padded again when matches go */
+    harness_close(&harness.base);
+}
+
+static void join_takes_back_what_an_expired_row_had_made(void **state)
+{
+    (void)state;
+    struct join_harness harness;
+    open_join(&harness, JOIN_INNER, true, 10 * SECOND, 0);
+    right(&harness, 0, 1, 7, 1);
+    assert_string_equal(left(&harness, 1, 1, 5, 1), "+1 1|5|s5|1|7|s7");
+    assert_string_equal(left(&harness, 20, 1, 5, -1), "-1 1|5|s5|1|7|s7"); /* the right row is still known */
+    assert_string_equal(left(&harness, 21, 1, 5, 1), "+1 1|5|s5|1|7|s7");  /* no debt is left */
+    assert_string_equal(right(&harness, 22, 1, 7, -1), "-1 1|5|s5|1|7|s7");
+    harness_close(&harness.base);
+}
+
+static void expired_row_that_comes_again_is_a_new_one(void **state)
+{
+    (void)state;
+    struct join_harness harness;
+    open_join(&harness, JOIN_FULL, true, 10 * SECOND, 10 * SECOND);
+    assert_string_equal(left(&harness, 0, 1, 5, 1), "+1 1|5|s5|NULL|NULL|NULL");
+    /* The row's place is found by its value, and is expired, not swept: other rows were before it in the same tick. */
+    set_time(&harness.base, 10);
+    push_to(harness.base.feed, &harness.base.budget, (struct row[]){{{1, 5, 5}, 1}, {{1, 5, 5}, 1}}, 2);
+    assert_string_equal(left(&harness, 10, 1, 5, 1), "+3 1|5|s5|NULL|NULL|NULL");
+    assert_string_equal(right(&harness, 12, 1, 7, 1), "+3 1|5|s5|1|7|s7, -3 1|5|s5|NULL|NULL|NULL");
+    harness_close(&harness.base);
+}
+
+static void semi_and_anti_forget_without_a_word(void **state)
+{
+    (void)state;
+    struct join_harness semi, anti;
+    open_join(&semi, JOIN_SEMI, true, 0, 10 * SECOND);
+    assert_string_equal(right(&semi, 0, 1, 7, 1), "");
+    assert_string_equal(left(&semi, 5, 1, 5, 1), "+1 1|5|s5");
+    assert_string_equal(left(&semi, 30, 1, 8, 1), ""); /* the right row has expired: the first left row stays */
+    assert_string_equal(right(&semi, 31, 1, 7, -1), "-1 1|5|s5");
+    assert_string_equal(right(&semi, 32, 1, 9, 1), "+1 1|5|s5, +1 1|8|s8");
+    harness_close(&semi.base);
+    open_join(&anti, JOIN_ANTI, true, 0, 10 * SECOND);
+    assert_string_equal(right(&anti, 0, 1, 7, 1), "");
+    assert_string_equal(left(&anti, 5, 1, 5, 1), "");
+    assert_string_equal(left(&anti, 30, 1, 8, 1), "+1 1|8|s8");
+    assert_string_equal(right(&anti, 31, 1, 7, -1), "+1 1|5|s5"); /* the second had no match to lose */
+    assert_string_equal(right(&anti, 32, 1, 9, 1), "-1 1|5|s5, -1 1|8|s8");
+    harness_close(&anti.base);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(group_that_was_not_touched_for_so_long_begins_anew), cmocka_unit_test(group_without_a_time_to_live_stays),
-        cmocka_unit_test(group_ignores_what_is_withdrawn_after_its_time),     cmocka_unit_test(distinct_values_go_with_their_group),
-        cmocka_unit_test(distinct_values_of_forgotten_groups_are_swept),      cmocka_unit_test(group_sends_what_has_not_changed),
+        cmocka_unit_test(group_that_was_not_touched_for_so_long_begins_anew),
+        cmocka_unit_test(group_without_a_time_to_live_stays),
+        cmocka_unit_test(group_ignores_what_is_withdrawn_after_its_time),
+        cmocka_unit_test(distinct_values_go_with_their_group),
+        cmocka_unit_test(distinct_values_of_forgotten_groups_are_swept),
+        cmocka_unit_test(group_sends_what_has_not_changed),
+        cmocka_unit_test(join_sides_expire_each_by_its_own_time),
+        cmocka_unit_test(join_side_without_a_time_to_live_stays),
+        cmocka_unit_test(outer_row_lives_on_with_its_matches),
+        cmocka_unit_test(join_takes_back_what_an_expired_row_had_made),
+        cmocka_unit_test(expired_row_that_comes_again_is_a_new_one),
+        cmocka_unit_test(semi_and_anti_forget_without_a_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
