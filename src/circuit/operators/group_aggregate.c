@@ -4,6 +4,8 @@
  * Per tick    receive finds or makes the records of a chunk, computes what groups touched for the first time in this tick are worth before
  *             the change, and updates the states call by call. finish_tick computes the touched groups again and emits, a chunk of groups
  *             at a time, -1 of the old row and +1 of the new one where they differ; groups without rows are removed.
+ * Early withdrawals  A row may be withdrawn before it comes: +a, -b leaves the group without a row to show, yet with something to remember, for
+ *             b is still to come. A group is removed only when its rows cancel, which a sum of their hashes tells.
  * Global      Without keys there is one record from the start; its row stands also over no rows.
  * Failures    A value that does not exist (SUM out of range) makes the group's row absent, and the error is held until the group
  *             changes again (held_errors.h).
@@ -170,6 +172,21 @@ static void add_weights(struct group_aggregate *self, const struct batch *batch)
     }
 }
 
+static void add_residues(struct group_aggregate *self, const struct batch *batch)
+{
+    struct selection rows = batch_selection(batch);
+    batch_hash(batch, self->residue_columns, self->residue_column_count, self->hashes);
+    for (uint32_t k = 0; k < rows.count; k++) {
+        uint32_t row = selection_row(&rows, k);
+        *residue_of(self, record_at(self, self->slots[k])) += (uint64_t)batch_weight(batch, row) * self->hashes[row];
+    }
+}
+
+static bool group_is_gone(const struct group_aggregate *self, struct group_record *record)
+{
+    return record->weight == 0 && (record->flags & FLAG_PERMANENT) == 0 && (self->residue_at == 0 || *residue_of(self, record) == 0);
+}
+
 static enum status group_aggregate_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
 {
     (void)input;
@@ -181,6 +198,9 @@ static enum status group_aggregate_receive(struct node *node, uint32_t input, co
     }
     TRY(touch_groups(self, batch_rows(batch), err));
     add_weights(self, batch);
+    if (self->residue_at > 0) {
+        add_residues(self, batch);
+    }
     return call_set_update(self->calls, &self->states, batch, self->slots, records_of(self) + sizeof(struct group_record),
                            self->record_bytes, err);
 }
@@ -310,7 +330,7 @@ static void settle_groups(struct group_aggregate *self, const uint32_t *slots, u
     for (uint32_t k = 0; k < count; k++) {
         struct group_record *record = record_at(self, slots[k]);
         record->flags &= ~(uint64_t)FLAG_DIRTY;
-        if (record->weight == 0 && (record->flags & FLAG_PERMANENT) == 0) {
+        if (group_is_gone(self, record)) {
             call_set_clear(self->calls, &self->states, record + 1);
             key_table_remove(self->table, slots[k]);
             group_aggregate_note_gone(self, slots[k]);
@@ -431,6 +451,30 @@ static enum status add_permanent_group(struct group_aggregate *self, struct erro
     return status;
 }
 
+/* Rows of lossy input are withdrawn from groups that have begun anew without them: nothing cancels there. */
+static enum status open_residues(struct group_aggregate *self, struct arena *arena, struct error *err)
+{
+    const struct group_aggregate_spec *spec = self->spec;
+    uint32_t room = spec->call_count;
+    for (uint32_t i = 0; i < spec->call_count; i++) {
+        room += spec->calls[i].arg_count;
+    }
+    TRY_ALLOC(self->residue_columns, arena_alloc(arena, (room + 1) * sizeof *self->residue_columns), err);
+    for (uint32_t i = 0; i < spec->call_count; i++) {
+        for (uint32_t a = 0; a < spec->calls[i].arg_count; a++) {
+            self->residue_columns[self->residue_column_count++] = spec->calls[i].args[a];
+        }
+        if (spec->calls[i].filter >= 0) {
+            self->residue_columns[self->residue_column_count++] = (uint32_t)spec->calls[i].filter;
+        }
+    }
+    if (spec->input.changes && !self->lossy && self->residue_column_count > 0) {
+        self->residue_at = self->record_bytes;
+        self->record_bytes += sizeof(uint64_t);
+    }
+    return STATUS_OK;
+}
+
 enum status group_aggregate_create(struct circuit *circuit, const struct group_aggregate_spec *spec, struct node *input, struct node **node,
                                    struct error *err)
 {
@@ -447,6 +491,8 @@ enum status group_aggregate_create(struct circuit *circuit, const struct group_a
     TRY(call_set_create(circuit, &calls, &self->calls, err));
     call_states_open(self->calls, circuit->budget, &self->states);
     self->record_bytes = (uint32_t)sizeof(struct group_record) + call_set_bytes(self->calls);
+    self->lossy = spec->ttl_us > 0 || spec->input.lossy;
+    TRY(open_residues(self, circuit->arena, err));
     TRY(key_table_create(circuit->budget, types, spec->key_count, &self->record_bytes, 1, &self->table, err));
     enum status status = held_errors_create(circuit, &self->held, err);
     if (status == STATUS_OK) {

@@ -29,6 +29,10 @@ struct group_aggregate {
     struct call_states states;
     struct key_table *table;
     uint32_t record_bytes;
+    /* Of changing input: the sum of weight times hash of what the calls read, at this place of each record: 0 when the group's rows cancel,
+     * and not only their weights. 0: not kept. */
+    uint32_t residue_at;
+    uint32_t *residue_columns, residue_column_count;
     struct old_chunk *old;
     uint32_t old_count, old_capacity;
     struct slot_list fresh; /* touched groups that had no row */
@@ -59,6 +63,10 @@ static inline uint8_t *records_of(const struct group_aggregate *self)
 static inline struct group_record *record_at(const struct group_aggregate *self, uint32_t slot)
 {
     return (struct group_record *)(void *)(records_of(self) + (size_t)slot * self->record_bytes);
+}
+static inline uint64_t *residue_of(const struct group_aggregate *self, struct group_record *record)
+{
+    return (uint64_t *)(void *)((uint8_t *)record + self->residue_at);
 }
 /* group_aggregate_ttl.c */
 void group_aggregate_open_ttl(struct group_aggregate *self);

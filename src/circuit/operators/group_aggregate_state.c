@@ -1,16 +1,17 @@
-/* The table "groups": keys, weight of the group's rows, the states of all calls; with a time-to-live, when the group was written last, and by
+/* The table "groups": keys, weight of the group's rows, the states of all calls; of changing input what tells whether the rows cancel; with a time-to-live, when the group was written last, and by
  * which number it is known to the tables of DISTINCT (call_set.h), where rows of groups that are forgotten may still be. */
 #include <string.h>
 
 #include "circuit/operators/group_aggregate_internal.h"
 
 enum { TABLE_GROUPS, TABLE_HELD, TABLE_DISTINCT };
-enum { GROUP_WEIGHT, GROUP_STATES, GROUP_WRITTEN, GROUP_GENERATION, GROUP_COLUMNS };
+enum { GROUP_WEIGHT, GROUP_STATES, GROUP_RESIDUE, GROUP_WRITTEN, GROUP_GENERATION, GROUP_COLUMNS };
 
 enum status group_aggregate_declare(struct group_aggregate *self, struct error *err)
 {
     static const struct column extra[GROUP_COLUMNS] = {[GROUP_WEIGHT] = {.name = "weight", .type = &type_bigint_not_null},
                                                        [GROUP_STATES] = {.name = "states", .type = &type_bytes},
+                                                       [GROUP_RESIDUE] = {.name = "residue", .type = &type_bigint},
                                                        [GROUP_WRITTEN] = {.name = "written", .type = &type_bigint},
                                                        [GROUP_GENERATION] = {.name = "generation", .type = &type_bigint}};
     const struct group_aggregate_spec *spec = self->spec;
@@ -47,6 +48,20 @@ static enum status generation_column(struct group_aggregate *self, const uint32_
     return STATUS_OK;
 }
 
+static enum status residue_column(struct group_aggregate *self, const uint32_t *slots, uint32_t count, struct vector *vector,
+                                  struct error *err)
+{
+    if (self->residue_at == 0) {
+        *vector = (struct vector){.type = &type_bigint, .physical = PHYSICAL_NULL, .count = count};
+        return STATUS_OK;
+    }
+    TRY(vector_create(node_budget(&self->node), &type_bigint, count, vector, err));
+    for (uint32_t k = 0; k < count; k++) {
+        vector_int64(vector)[k] = (int64_t)*residue_of(self, record_at(self, slots[k]));
+    }
+    return STATUS_OK;
+}
+
 static enum status group_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
 {
     struct group_aggregate *self = owner;
@@ -69,6 +84,7 @@ static enum status group_columns(void *owner, const uint32_t *slots, uint32_t co
     text_builder_close(&states);
     TRY(status);
     TRY(state_number_column(budget, weights, count, &columns[GROUP_WEIGHT], err));
+    TRY(residue_column(self, slots, count, &columns[GROUP_RESIDUE], err));
     TRY(state_written_column(&self->ttl, budget, slots, count, &columns[GROUP_WRITTEN], err));
     return generation_column(self, slots, count, &columns[GROUP_GENERATION], err);
 }
@@ -91,6 +107,9 @@ static enum status restore_group(struct group_aggregate *self, const struct snap
     uint32_t generation = vector_is_valid(generations, row) ? (uint32_t)vector_int64(generations)[row] : 0;
     record->weight = snapshot_number(batch, row, first + GROUP_WEIGHT);
     TRY(call_set_load(self->calls, &self->states, record + 1, snapshot_text(batch, row, first + GROUP_STATES), err));
+    if (self->residue_at > 0 && vector_is_valid(&batch->columns[first + GROUP_RESIDUE], row)) {
+        *residue_of(self, record) = (uint64_t)snapshot_number(batch, row, first + GROUP_RESIDUE);
+    }
     TRY(state_restore_written(&self->ttl, slot, batch, row, first + GROUP_WRITTEN, err));
     TRY(group_aggregate_restore_generation(self, slot, generation, err));
     TRY(state_map_set(&self->restored_generations, rows->chain, rows->ids[row], generation, err));

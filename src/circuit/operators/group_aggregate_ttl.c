@@ -10,7 +10,6 @@
 void group_aggregate_open_ttl(struct group_aggregate *self)
 {
     ttl_open(&self->ttl, node_budget(&self->node), self->spec->ttl_us, node_evaluation(&self->node)->now_us);
-    self->lossy = self->spec->ttl_us > 0 || self->spec->input.lossy;
 }
 
 void group_aggregate_close_ttl(struct group_aggregate *self)
