@@ -136,6 +136,7 @@ void *slab_alloc(struct slab *slab, size_t bytes)
     void *block = slab->free[size_class];
     if (block != NULL) {
         memcpy(&slab->free[size_class], block, sizeof(void *));
+        slab->free_bytes -= class_bytes(size_class);
         return block;
     }
     size_t rounded = class_bytes(size_class);
@@ -159,6 +160,7 @@ void slab_free(struct slab *slab, void *memory, size_t bytes)
     uint32_t size_class = class_of(slab->grain, bytes);
     memcpy(memory, &slab->free[size_class], sizeof(void *));
     slab->free[size_class] = memory;
+    slab->free_bytes += class_bytes(size_class);
 }
 
 void *slab_resize(struct slab *slab, void *old, size_t old_bytes, size_t bytes)

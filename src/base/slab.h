@@ -21,7 +21,8 @@ enum { SLAB_GRAIN = 16, SLAB_CLASSES = 60, SLAB_BLOCK_MAX = 32768 };
 struct slab {
     struct budget *budget;
     size_t grain;
-    size_t bytes; /* charged */
+    size_t bytes;      /* charged */
+    size_t free_bytes; /* of blocks that were freed and wait for their next use */
     uint8_t *cursor, *end;
     struct slab_page *pages;
     struct slab_large *large;

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "circuit/circuit_cold.h"
+
 enum status circuit_create(struct budget *budget, const struct evaluation *evaluation, const struct clock *clock,
                            const struct pipeline_settings *settings, struct wakeup *wakeup, uint32_t worker, uint32_t worker_count,
                            struct circuit **circuit, struct error *err)
@@ -36,6 +38,7 @@ void circuit_destroy(struct circuit *circuit)
     }
     for (uint32_t i = circuit->node_count; i-- > 0;) {
         struct node *node = circuit->nodes[i];
+        node_close_cold(node);
         if (node->type->close != NULL) {
             node->type->close(node);
         }
@@ -84,6 +87,7 @@ enum status circuit_pull(struct circuit *circuit, const struct tick *tick, enum 
 {
     circuit->evaluation.now_us = tick->now_us;
     circuit->tick_number = tick->number;
+    TRY(circuit_take_cold(circuit, err));
     bool rows = false, ended = true;
     for (uint32_t i = 0; i < circuit->node_count; i++) {
         struct node *node = circuit->nodes[i];
@@ -107,7 +111,7 @@ enum status circuit_finish(struct circuit *circuit, const struct tick *tick, str
         TRY(node->type->finish_tick(node, tick, err));
         assert(node->watermark >= before);
     }
-    return STATUS_OK;
+    return circuit->cold == NULL ? STATUS_OK : circuit_relieve(circuit, err);
 }
 
 enum status circuit_stop(struct circuit *circuit, struct error *err)

@@ -38,8 +38,8 @@ struct circuit {
     bool checkpointed, incremental;    /* as in the settings */
     /* State larger than memory, set by job/. Until the first tick a restore may put another database in the place of the first, so
      * operators look here when they need it. NULL: all state is in tables. */
-    struct cold_db *cold;
-    bool cold_evict_all; /* debug.spill-all: after each tick nothing stays in tables that can be in the database */
+    struct cold_db *cold, *cold_taken; /* cold_taken: the operators have it */
+    bool cold_evict_all;               /* debug.spill-all: after each tick nothing stays in tables that can be in the database */
     /* circuit_save: the database goes into the checkpoint: what changed is written to it, not to the writer, full or not. False: all rows go
      * to the writer, which is full, and what the database does not have yet stays noted as such. */
     bool cold_checkpoint;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "circuit/circuit.h"
+#include "circuit/circuit_cold.h"
 #include "circuit/held_errors.h"
 
 static const char among[] = "-among-";
@@ -133,11 +133,13 @@ enum status circuit_name_nodes(struct circuit *circuit, struct error *err)
 
 enum status circuit_save(struct circuit *circuit, struct snapshot_writer *writer, struct error *err)
 {
+    TRY(circuit_take_cold(circuit, err));
     for (uint32_t i = 0; i < circuit->node_count; i++) {
         struct node *node = circuit->nodes[i];
         if (node->table_count > 0) {
             TRY(snapshot_begin(writer, node->id, node->tables, node->table_count, err));
             TRY(node->type->save(node, writer, err));
+            TRY(node_save_cold(node, writer, err));
         }
     }
     return STATUS_OK;
@@ -183,7 +185,9 @@ static enum status take_rows(void *context, void *handle, const struct snapshot_
 {
     (void)context;
     struct node *node = handle;
-    return node->type->restore(node, (uint32_t)(table - node->tables), rows, err);
+    TRY(circuit_take_cold(node->circuit, err));
+    TRY(node->type->restore(node, (uint32_t)(table - node->tables), rows, err));
+    return node->cold == NULL ? STATUS_OK : node_relieve(node, err);
 }
 
 struct snapshot_target circuit_restore_target(struct circuit *circuit, bool ignore_unclaimed)
@@ -200,6 +204,7 @@ struct snapshot_target circuit_restore_target(struct circuit *circuit, bool igno
 
 enum status circuit_restored(struct circuit *circuit, struct error *err)
 {
+    TRY(circuit_take_cold(circuit, err));
     for (uint32_t i = 0; i < circuit->node_count; i++) {
         struct node *node = circuit->nodes[i];
         if (node->claimed && node->type->restored != NULL) {

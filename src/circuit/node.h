@@ -48,7 +48,10 @@ enum pull_state {
 
 struct node_metrics { /* figures of EXPLAIN ANALYZE, /metrics and the progress line; written by the worker */
     uint64_t rows_in, rows_out, late, null_time;
-    uint64_t state_keys, state_bytes;
+    uint64_t state_keys, state_bytes;                                      /* in memory */
+    uint64_t state_cold_keys;                                              /* in the database only */
+    uint64_t state_hits, state_misses, state_spilled, state_spilled_bytes; /* rows whose key was in memory; keys looked for in the database;
+                                                                              keys written there, their bytes */
 };
 
 struct node_type {
@@ -70,10 +73,14 @@ struct node_type {
     enum status (*restore)(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err);
     /* All rows are there; not called when the snapshot knows none of the node's tables. NULL: nothing to do. */
     enum status (*restored)(struct node *node, struct error *err);
+    /* Nodes whose keys may leave memory (circuit/circuit_cold.h): makes node->cold for the database that the circuit has now, before the
+     * first row. NULL: all state stays in memory. */
+    enum status (*open_cold)(struct node *node, struct error *err);
     /* Sinks: the checkpoint of this number is complete, with all that was written before its save. NULL: nothing to do. */
     enum status (*committed)(struct node *node, uint64_t checkpoint, struct error *err);
 };
 
+struct cold_table; /* state/cold_table.h */
 struct edge {
     struct node *to;
     uint32_t input;
@@ -95,7 +102,10 @@ struct node {
     uint64_t shape;          /* of the plan below and of the tables: circuit/circuit_state.c */
     bool alone;              /* no other node of the circuit has its type and shape */
     bool claimed;            /* the snapshot that was restored knows it */
-    const char *id;          /* of a node with tables: the same in every process that runs the same SQL */
+    struct cold_table *cold; /* open_cold made them; NULL: all state is in memory */
+    uint32_t cold_count;
+    uint64_t relieved_tick; /* 1 + number of the tick in which dropping keys was of no use */
+    const char *id;         /* of a node with tables: the same in every process that runs the same SQL */
 };
 
 /* Sends a batch to all consumers. The batch stays the caller's. Empty ones (no selected row) are not sent. */

@@ -77,15 +77,33 @@ static enum status no_room(const struct key_table *table, struct error *err)
                      table->budget->name);
 }
 
+/* What more slots take. */
+static size_t slots_bytes(const struct key_table *table, uint32_t capacity)
+{
+    return bytes_per_slot(table) * (capacity - table->capacity) + key_table_live_bytes(capacity) - key_table_live_bytes(table->capacity);
+}
+
+/* Would so much more leave less than a quarter of some account? Then tables do not double. */
+static bool is_scarce(const struct budget *budget, size_t bytes)
+{
+    for (; budget != NULL; budget = budget->parent) {
+        if (atomic_load_explicit(&budget->used_bytes, memory_order_relaxed) + bytes > budget->limit_bytes / 4 * 3) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum status grow_slots(struct key_table *table, struct error *err)
 {
     if (table->capacity >= UINT32_MAX / 2) {
         return no_room(table, err);
     }
     uint32_t capacity = table->capacity == 0 ? FIRST_SLOTS : table->capacity * 2;
-    size_t extra =
-        bytes_per_slot(table) * (capacity - table->capacity) + key_table_live_bytes(capacity) - key_table_live_bytes(table->capacity);
-    if (!budget_charge(table->budget, extra)) {
+    if (table->capacity >= STEP_SLOTS && is_scarce(table->budget, slots_bytes(table, capacity))) {
+        capacity = table->capacity + table->capacity / 8;
+    }
+    if (!budget_charge(table->budget, slots_bytes(table, capacity))) {
         return no_room(table, err);
     }
     grow_array(table, &table->hashes, sizeof(uint64_t), capacity);
@@ -495,6 +513,17 @@ uint32_t key_table_slots(const struct key_table *table)
 bool key_table_has(const struct key_table *table, uint32_t slot)
 {
     return slot < table->slots && is_live(table, slot);
+}
+
+uint32_t key_table_room(const struct key_table *table)
+{
+    uint32_t indexed = table->bucket_count * BUCKET_LOAD;
+    return table->capacity < indexed ? table->capacity - table->count : indexed - table->count;
+}
+
+size_t key_table_free_bytes(const struct key_table *table)
+{
+    return bytes_per_slot(table) * (table->capacity - table->count) + table->heap.free_bytes;
 }
 
 size_t key_table_bytes(const struct key_table *table)

@@ -37,6 +37,11 @@ uint32_t key_table_count(const struct key_table *table); /* keys */
 uint32_t key_table_slots(const struct key_table *table); /* slot numbers in use are below this */
 bool key_table_has(const struct key_table *table, uint32_t slot);
 size_t key_table_bytes(const struct key_table *table);
+/* Of a table without keys: all memory but that of its empty form is given back. */
+enum status key_table_release(struct key_table *table, struct error *err);
+/* Keys that can come before the table grows, by what it has room for now; long keys may need more. */
+uint32_t key_table_room(const struct key_table *table);
+size_t key_table_free_bytes(const struct key_table *table); /* of key_table_bytes: not in use */
 /* Key column `key` of the slots as a new vector of `count` rows (strings are views into a heap that the vector keeps alive). */
 enum status key_table_gather(struct key_table *table, uint32_t key, const uint32_t *slots, uint32_t count, struct vector *result,
                              struct error *err);

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 
 #include "state/key_table_internal.h"
@@ -70,24 +71,49 @@ enum status key_table_create(struct budget *budget, const struct type *const *ke
     return STATUS_OK;
 }
 
+/* All arrays by slot, and the bytes of long keys. */
+static void free_slots(struct key_table *table)
+{
+    for (uint32_t i = 0; table->keys != NULL && i < table->key_count; i++) {
+        struct key_column *column = &table->keys[i];
+        slot_array_free(table->budget, column->values, (size_t)table->capacity * column->width);
+        slot_array_free(table->budget, column->nulls, table->capacity);
+        column->values = column->nulls = NULL;
+    }
+    for (uint32_t i = 0; table->values != NULL && i < table->value_count; i++) {
+        slot_array_free(table->budget, table->values[i], (size_t)table->capacity * table->value_bytes[i]);
+        table->values[i] = NULL;
+    }
+    slot_array_free(table->budget, table->hashes, table->capacity * sizeof(uint64_t));
+    slot_array_free(table->budget, table->live, key_table_live_bytes(table->capacity));
+    table->hashes = table->live = NULL;
+    table->capacity = table->slots = 0;
+    table->free_slot = SLOT_NONE;
+    slab_close(&table->heap);
+}
+
+enum status key_table_release(struct key_table *table, struct error *err)
+{
+    assert(table->count == 0);
+    free_slots(table);
+    struct bucket *buckets;
+    TRY_ALLOC(buckets, slot_array_grow(table->budget, NULL, 0, sizeof *buckets), err);
+    slot_array_free(table->budget, table->buckets, table->bucket_count * sizeof *buckets);
+    table->buckets = buckets;
+    table->bucket_count = 1;
+    return STATUS_OK;
+}
+
 void key_table_destroy(struct key_table *table)
 {
     if (table == NULL) {
         return;
     }
     for (uint32_t i = 0; table->keys != NULL && i < table->key_count; i++) {
-        struct key_column *column = &table->keys[i];
-        slot_array_free(table->budget, column->values, (size_t)table->capacity * column->width);
-        slot_array_free(table->budget, column->nulls, table->capacity);
-        slot_array_free(table->budget, column->scratch, (size_t)CHUNK_ROWS * column->width);
+        slot_array_free(table->budget, table->keys[i].scratch, (size_t)CHUNK_ROWS * table->keys[i].width);
     }
-    for (uint32_t i = 0; table->values != NULL && i < table->value_count; i++) {
-        slot_array_free(table->budget, table->values[i], (size_t)table->capacity * table->value_bytes[i]);
-    }
-    slot_array_free(table->budget, table->hashes, table->capacity * sizeof(uint64_t));
-    slot_array_free(table->budget, table->live, key_table_live_bytes(table->capacity));
+    free_slots(table);
     slot_array_free(table->budget, table->buckets, table->bucket_count * sizeof(struct bucket));
-    slab_close(&table->heap);
     text_builder_close(&table->encoded);
     free(table->keys);
     free(table->inputs);

@@ -5,7 +5,7 @@
 #include "base/slab.h"
 #include "state/key_table.h"
 
-enum { BUCKET_KEYS = 12, BUCKET_LOAD = 10, BLOCK_ROWS = 64, FIRST_SLOTS = 16, KEYS_MAX = 1024 };
+enum { BUCKET_KEYS = 12, BUCKET_LOAD = 10, BLOCK_ROWS = 64, FIRST_SLOTS = 16, STEP_SLOTS = 4096, KEYS_MAX = 1024 };
 
 struct bucket {
     uint8_t tags[BUCKET_KEYS]; /* 0: free */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "state/cold_table.h"
+
 static int32_t add_filter(struct call_set *set, int32_t column)
 {
     if (column < 0) {
@@ -288,11 +290,44 @@ static uint32_t distinct_selection(struct call_set *set, const struct distinct_s
     return count;
 }
 
-/* Finds the (slot, arguments) of the selected rows; place_of_row gets each one's slot in the table. */
-static enum status distinct_find(struct call_set *set, const struct distinct_set *distinct, struct key_table *table,
-                                 const struct batch *batch, const uint16_t *selected, uint32_t count, struct dirty_slots *dirty,
-                                 struct error *err)
+/* Values that are in the database come back into the table. */
+static enum status distinct_fetch(struct call_set *set, const struct call_cold *cold, struct key_table *table, const struct batch *batch,
+                                  const struct batch *keyed, struct error *err)
 {
+    uint32_t places[CHUNK_ROWS];
+    bool added = false;
+    if (cold->table->out == 0) {
+        cold->table->counters.hits += keyed->selected_count;
+        return STATUS_OK;
+    }
+    key_table_find(table, keyed, set->all_keys, set->hashes, places);
+    struct batch rows = *batch;
+    rows.selected = keyed->selected;
+    rows.selected_count = keyed->selected_count;
+    TRY(cold_table_fetch(cold->table, &rows, cold->columns, places, &added, err));
+    if (added) {
+        batch_hash(keyed, set->all_keys, keyed->column_count, set->hashes);
+    }
+    return STATUS_OK;
+}
+
+/* The values are not what the last checkpoint has, or the database. */
+static enum status distinct_follow(struct call_states *states, uint32_t index, const uint32_t *places, uint32_t count, struct error *err)
+{
+    if (states->cold != NULL) {
+        return cold_table_changed(states->cold[index].table, places, count, err);
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        TRY(dirty_slots_mark(&states->dirty[index], places[k], err));
+    }
+    return STATUS_OK;
+}
+
+/* Finds the (slot, arguments) of the selected rows; place_of_row gets each one's slot in the table. */
+static enum status distinct_find(struct call_set *set, struct call_states *states, uint32_t index, struct key_table *table,
+                                 const struct batch *batch, const uint16_t *selected, uint32_t count, struct error *err)
+{
+    const struct distinct_set *distinct = &set->distinct[index];
     struct vector columns[16];
     struct vector *all = distinct->arg_count < ARRAY_LENGTH(columns) ? columns : malloc((distinct->arg_count + 1) * sizeof *all);
     if (all == NULL) {
@@ -306,12 +341,15 @@ static enum status distinct_find(struct call_set *set, const struct distinct_set
         .count = batch->count, .column_count = distinct->arg_count + 1, .columns = all, .selected = selected, .selected_count = count};
     uint32_t places[CHUNK_ROWS];
     batch_hash(&keyed, set->all_keys, keyed.column_count, set->hashes);
-    enum status status = key_table_find_or_insert(table, &keyed, set->all_keys, set->hashes, places, err);
+    enum status status = states->cold == NULL ? STATUS_OK : distinct_fetch(set, &states->cold[index], table, batch, &keyed, err);
+    if (status == STATUS_OK) {
+        status = key_table_find_or_insert(table, &keyed, set->all_keys, set->hashes, places, err);
+    }
     for (uint32_t k = 0; status == STATUS_OK && k < count; k++) {
         set->place_of_row[selected[k]] = places[k];
-        if (dirty != NULL) {
-            status = dirty_slots_mark(dirty, places[k], err);
-        }
+    }
+    if (status == STATUS_OK && (states->dirty != NULL || states->cold != NULL)) {
+        status = distinct_follow(states, index, places, count, err);
     }
     if (all != columns) {
         free(all);
@@ -361,19 +399,29 @@ static bool is_zero(const int64_t *counts, uint32_t count)
     return true;
 }
 
-static void distinct_forget(struct call_set *set, struct key_table *table, const struct batch *batch, const uint16_t *selected,
-                            uint32_t count, uint32_t filter_count)
+/* Values whose counts are all zero are gone. */
+static enum status distinct_forget(struct call_set *set, struct cold_table *cold, struct key_table *table, const struct batch *batch,
+                                   const uint16_t *selected, uint32_t count, uint32_t filter_count, struct error *err)
 {
     if (!set->changes || batch->weights == NULL) {
-        return;
+        return STATUS_OK;
     }
+    uint32_t gone[CHUNK_ROWS], gone_count = 0;
+    const int64_t *counts = key_table_values(table, 0);
     for (uint32_t k = 0; k < count; k++) {
         uint32_t place = set->place_of_row[selected[k]];
-        const int64_t *counts = key_table_values(table, 0);
-        if (key_table_has(table, place) && is_zero(&counts[(size_t)place * filter_count], filter_count)) {
-            key_table_remove(table, place);
+        gone[gone_count] = place;
+        gone_count += is_zero(&counts[(size_t)place * filter_count], filter_count);
+    }
+    if (cold != NULL) {
+        TRY(cold_table_forget(cold, gone, gone_count, err));
+    }
+    for (uint32_t k = 0; k < gone_count; k++) {
+        if (key_table_has(table, gone[k])) { /* several rows may have had the value */
+            key_table_remove(table, gone[k]);
         }
     }
+    return STATUS_OK;
 }
 
 static enum status update_distinct(struct call_set *set, struct call_states *states, uint32_t index, const struct batch *batch,
@@ -394,7 +442,7 @@ static enum status update_distinct(struct call_set *set, struct call_states *sta
     if (count == 0) {
         return STATUS_OK;
     }
-    TRY(distinct_find(set, distinct, table, batch, selected, count, states->dirty == NULL ? NULL : &states->dirty[index], err));
+    TRY(distinct_find(set, states, index, table, batch, selected, count, err));
     for (uint32_t f = 0; f < distinct->filter_count; f++) {
         distinct_pass(set, table, filtered_rows(set, distinct->filters[f], batch, slots), distinct->filter_count, f);
         struct update_rows first = {{set->first->rows, set->first->count}, set->first->slots, set->changes ? set->first_weights : NULL};
@@ -405,8 +453,8 @@ static enum status update_distinct(struct call_set *set, struct call_states *sta
             }
         }
     }
-    distinct_forget(set, table, batch, selected, count, distinct->filter_count);
-    return STATUS_OK;
+    struct cold_table *cold = states->cold == NULL ? NULL : states->cold[index].table;
+    return distinct_forget(set, cold, table, batch, selected, count, distinct->filter_count, err);
 }
 
 enum status call_set_update(struct call_set *set, struct call_states *states, const struct batch *batch, const uint32_t *slots,

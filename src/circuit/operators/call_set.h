@@ -14,6 +14,11 @@
 #include "circuit/operators/state_tables.h"
 
 struct call_set;
+struct cold_table;
+struct call_cold { /* of a set of DISTINCT arguments whose values may be in a database */
+    struct cold_table *table;
+    uint32_t *columns; /* of the input: the group's keys, the arguments */
+};
 struct call_states {
     struct slab heap;
     struct key_table **distinct; /* one per set of DISTINCT arguments; made when first used */
@@ -22,6 +27,7 @@ struct call_states {
      * The owner's; NULL: none. Then a record's number in the DISTINCT tables is its slot and, in the upper half, this. */
     const uint32_t *generations;
     uint32_t swept;
+    struct call_cold *cold; /* the same, under a database (call_states_spill); else NULL */
 };
 struct call_set_spec {
     const struct input_spec *input;
@@ -74,8 +80,15 @@ static inline uint64_t call_set_distinct_record(const struct batch *batch, uint3
 {
     return (uint64_t)snapshot_number(batch, row, 0);
 }
-/* records: by row, the slot of its record now; rows of SLOT_NONE are left out. */
+/* The columns of some slots, and such rows back. records: by row, the slot of its record now; rows of SLOT_NONE are left out. slots: by row,
+ * where it is in the table now, SLOT_NONE. */
+enum status call_states_columns(struct call_set *set, struct call_states *states, uint32_t index, const uint32_t *slots, uint32_t count,
+                                struct batch *batch, struct error *err);
 enum status call_states_restore(struct call_set *set, struct call_states *states, uint32_t index, const struct batch *batch,
-                                const uint32_t *records, struct error *err);
+                                const uint32_t *records, uint32_t *slots, struct error *err);
+/* The values of a set may be in the database: its key table is `keys`. columns: of the input, the groups' keys, with room for the arguments,
+ * in the arena. */
+enum status call_states_spill(struct call_set *set, struct call_states *states, uint32_t index, struct cold_table *cold, uint32_t *columns,
+                              uint32_t key_count, struct key_table **keys, struct error *err);
 
 #endif

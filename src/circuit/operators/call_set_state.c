@@ -167,6 +167,14 @@ static enum status distinct_columns(void *owner, const uint32_t *slots, uint32_t
     return status;
 }
 
+enum status call_states_columns(struct call_set *set, struct call_states *states, uint32_t index, const uint32_t *slots, uint32_t count,
+                                struct batch *batch, struct error *err)
+{
+    struct distinct_rows rows = {set, NULL, index, NULL};
+    TRY(call_set_distinct_table(set, states, index, &rows.table, err));
+    return distinct_columns(&rows, slots, count, batch, err);
+}
+
 enum status call_states_save(struct call_set *set, struct call_states *states, struct snapshot_writer *writer, uint32_t first_table,
                              const struct distinct_scope *scope, struct error *err)
 {
@@ -181,7 +189,7 @@ enum status call_states_save(struct call_set *set, struct call_states *states, s
 }
 
 enum status call_states_restore(struct call_set *set, struct call_states *states, uint32_t index, const struct batch *batch,
-                                const uint32_t *records, struct error *err)
+                                const uint32_t *records, uint32_t *slots, struct error *err)
 {
     const struct distinct_set *distinct = &set->distinct[index];
     uint32_t bytes = call_set_distinct_bytes(set, distinct), count = 0, places[CHUNK_ROWS];
@@ -190,6 +198,7 @@ enum status call_states_restore(struct call_set *set, struct call_states *states
     TRY(call_set_distinct_table(set, states, index, &table, err));
     int64_t *numbers = vector_int64(&batch->columns[0]);
     for (uint32_t row = 0; row < batch->count; row++) {
+        slots[row] = SLOT_NONE;
         if (records[row] != SLOT_NONE) {
             numbers[row] = call_states_record(states, records[row]); /* the rows were read for this call alone */
             selected[count++] = (uint16_t)row;
@@ -208,6 +217,21 @@ enum status call_states_restore(struct call_set *set, struct call_states *states
             return error_set(err, ERROR_STATE_CORRUPT, "the counts of a DISTINCT value have a length that cannot be");
         }
         memcpy(counts + (size_t)places[k] * bytes, text.bytes, bytes);
+        slots[selected[k]] = places[k];
     }
     return STATUS_OK;
+}
+
+enum status call_states_spill(struct call_set *set, struct call_states *states, uint32_t index, struct cold_table *cold, uint32_t *columns,
+                              uint32_t key_count, struct key_table **keys, struct error *err)
+{
+    const struct distinct_set *distinct = &set->distinct[index];
+    if (states->cold == NULL) {
+        TRY_ALLOC(states->cold, arena_alloc(set->circuit->arena, set->distinct_count * sizeof *states->cold), err);
+    }
+    for (uint32_t i = 0; i < distinct->arg_count; i++) {
+        columns[key_count + i] = distinct->args[i];
+    }
+    states->cold[index] = (struct call_cold){cold, columns};
+    return call_set_distinct_table(set, states, index, keys, err);
 }

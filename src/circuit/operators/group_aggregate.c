@@ -132,13 +132,23 @@ static enum status old_chunk_add(struct group_aggregate *self, const uint32_t *s
     return STATUS_OK;
 }
 
+/* For checkpoints: the group is not what the last one has, or the database. */
+static enum status follow(struct group_aggregate *self, uint32_t slot, struct error *err)
+{
+    if (self->cold == NULL) {
+        return dirty_slots_mark(&self->dirty, slot, err);
+    }
+    cold_table_touch(self->cold, slot, true);
+    return STATUS_OK;
+}
+
 /* Marks the chunk's groups as dirty; those met for the first time in this tick are remembered with their present row. */
 static enum status touch_groups(struct group_aggregate *self, uint32_t count, struct error *err)
 {
     const uint32_t *slots = self->slots;
     uint32_t had_row[CHUNK_ROWS], had_row_count = 0;
     const uint8_t *records = records_of(self);
-    bool incremental = self->node.circuit->incremental;
+    bool followed = self->node.circuit->incremental || self->cold != NULL;
     for (uint32_t k = 0; k < count; k++) {
         if (k + AHEAD < count) {
             const uint8_t *ahead = records + (size_t)slots[k + AHEAD] * self->record_bytes;
@@ -150,8 +160,8 @@ static enum status touch_groups(struct group_aggregate *self, uint32_t count, st
             continue;
         }
         record->flags |= FLAG_DIRTY;
-        if (incremental) {
-            TRY(dirty_slots_mark(&self->dirty, slots[k], err));
+        if (followed) {
+            TRY(follow(self, slots[k], err));
         }
         if (record_has_row(record)) {
             had_row[had_row_count++] = slots[k];
@@ -192,7 +202,13 @@ static enum status group_aggregate_receive(struct node *node, uint32_t input, co
     (void)input;
     struct group_aggregate *self = (struct group_aggregate *)node;
     batch_hash(batch, self->spec->keys, self->spec->key_count, self->hashes);
+    if (UNLIKELY(self->cold != NULL)) {
+        TRY(group_aggregate_fetch(self, batch, err));
+    }
     TRY(key_table_find_or_insert(self->table, batch, self->spec->keys, self->hashes, self->slots, err));
+    if (UNLIKELY(self->cold != NULL)) {
+        TRY(cold_table_reserve(self->cold, err));
+    }
     if (ttl_is_set(&self->ttl)) {
         TRY(group_aggregate_renew(self, batch_rows(batch), err));
     }
@@ -321,8 +337,9 @@ static enum status emit_groups(struct group_aggregate *self, const struct old_ch
 }
 
 /* The groups' tick is over: clean, or gone. */
-static void settle_groups(struct group_aggregate *self, const uint32_t *slots, uint32_t count)
+static enum status settle_groups(struct group_aggregate *self, const uint32_t *slots, uint32_t count, struct error *err)
 {
+    uint32_t gone[CHUNK_ROWS], gone_count = 0;
     for (uint32_t k = 0; k < count && UNLIKELY(self->lossy); k++) {
         struct group_record *record = record_at(self, slots[k]);
         record->weight = record->weight < 0 ? 0 : record->weight;
@@ -331,11 +348,18 @@ static void settle_groups(struct group_aggregate *self, const uint32_t *slots, u
         struct group_record *record = record_at(self, slots[k]);
         record->flags &= ~(uint64_t)FLAG_DIRTY;
         if (group_is_gone(self, record)) {
-            call_set_clear(self->calls, &self->states, record + 1);
-            key_table_remove(self->table, slots[k]);
-            group_aggregate_note_gone(self, slots[k]);
+            gone[gone_count++] = slots[k];
         }
     }
+    if (self->cold != NULL) {
+        TRY(cold_table_forget(self->cold, gone, gone_count, err));
+    }
+    for (uint32_t k = 0; k < gone_count; k++) {
+        call_set_clear(self->calls, &self->states, record_at(self, gone[k]) + 1);
+        key_table_remove(self->table, gone[k]);
+        group_aggregate_note_gone(self, gone[k]);
+    }
+    return STATUS_OK;
 }
 
 static enum status emit_old(struct group_aggregate *self, struct error *err)
@@ -343,7 +367,7 @@ static enum status emit_old(struct group_aggregate *self, struct error *err)
     for (uint32_t i = 0; i < self->old_count; i++) {
         struct old_chunk *chunk = &self->old[i];
         TRY(emit_groups(self, chunk, chunk->slots, chunk->count, err));
-        settle_groups(self, chunk->slots, chunk->count);
+        TRY(settle_groups(self, chunk->slots, chunk->count, err));
         old_chunk_close(self, chunk);
     }
     self->old_count = 0;
@@ -357,7 +381,7 @@ static enum status emit_fresh(struct group_aggregate *self, struct error *err)
     for (uint32_t from = 0; from < self->fresh.count; from += chunk_rows) {
         uint32_t count = self->fresh.count - from < chunk_rows ? self->fresh.count - from : chunk_rows;
         TRY(emit_groups(self, NULL, self->fresh.slots + from, count, err));
-        settle_groups(self, self->fresh.slots + from, count);
+        TRY(settle_groups(self, self->fresh.slots + from, count, err));
     }
     self->fresh.count = 0;
     return STATUS_OK;
@@ -405,6 +429,7 @@ static const struct node_type group_aggregate_type = {
     .save = group_aggregate_save,
     .restore = group_aggregate_restore,
     .restored = group_aggregate_restored,
+    .open_cold = group_aggregate_open_cold,
 };
 
 /* The group that has a row without any input: of no keys, or the empty grouping set: keys NULL, all bits of the grouping id set. */

@@ -2,9 +2,11 @@
 #ifndef SPATE_CIRCUIT_OPERATORS_GROUP_AGGREGATE_INTERNAL_H
 #define SPATE_CIRCUIT_OPERATORS_GROUP_AGGREGATE_INTERNAL_H
 
+#include "circuit/circuit_cold.h"
 #include "circuit/held_errors.h"
 #include "circuit/operators/call_set.h"
 
+enum { TABLE_GROUPS, TABLE_HELD, TABLE_DISTINCT };
 enum { FLAG_DIRTY = 1, FLAG_PERMANENT = 2, CHUNK_WORDS = CHUNK_ROWS / 64, AHEAD = 16 };
 
 struct group_record {
@@ -45,6 +47,7 @@ struct group_aggregate {
     uint32_t *key_order; /* 0, 1, 2, ...: the keys as columns of the state table */
     struct dirty_slots dirty;
     struct state_map restored, restored_generations; /* while state is restored */
+    struct cold_table *cold;                         /* the groups; those of DISTINCT are before it in node.cold. NULL: no database */
     /* scratch of values that fail */
     uint64_t failed[CHUNK_WORDS];
     const uint32_t *fail_slots;
@@ -84,5 +87,12 @@ enum status group_aggregate_declare(struct group_aggregate *self, struct error *
 enum status group_aggregate_save(struct node *node, struct snapshot_writer *writer, struct error *err);
 enum status group_aggregate_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err);
 enum status group_aggregate_restored(struct node *node, struct error *err);
+/* The columns of "groups" for some slots, and such rows back into memory. */
+enum status group_aggregate_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err);
+enum status group_aggregate_add(struct group_aggregate *self, const struct batch *batch, uint32_t *slots, struct error *err);
+
+/* group_aggregate_cold.c */
+enum status group_aggregate_open_cold(struct node *node, struct error *err);
+enum status group_aggregate_fetch(struct group_aggregate *self, const struct batch *batch, struct error *err);
 
 #endif

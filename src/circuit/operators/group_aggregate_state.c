@@ -4,7 +4,6 @@
 
 #include "circuit/operators/group_aggregate_internal.h"
 
-enum { TABLE_GROUPS, TABLE_HELD, TABLE_DISTINCT };
 enum { GROUP_WEIGHT, GROUP_STATES, GROUP_RESIDUE, GROUP_WRITTEN, GROUP_GENERATION, GROUP_COLUMNS };
 
 enum status group_aggregate_declare(struct group_aggregate *self, struct error *err)
@@ -62,7 +61,7 @@ static enum status residue_column(struct group_aggregate *self, const uint32_t *
     return STATUS_OK;
 }
 
-static enum status group_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
+enum status group_aggregate_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
 {
     struct group_aggregate *self = owner;
     uint32_t key_count = self->spec->key_count;
@@ -92,25 +91,44 @@ static enum status group_columns(void *owner, const uint32_t *slots, uint32_t co
 enum status group_aggregate_save(struct node *node, struct snapshot_writer *writer, struct error *err)
 {
     struct group_aggregate *self = (struct group_aggregate *)node;
+    if (self->cold != NULL) { /* groups and values are in the database: node_save_cold */
+        return held_errors_save(self->held, writer, TABLE_HELD, err);
+    }
     TRY(state_save_slots(writer, TABLE_GROUPS, self->spec->key_count + GROUP_COLUMNS, self->table, 0,
-                         node->circuit->incremental ? &self->dirty : NULL, group_columns, self, err));
+                         node->circuit->incremental ? &self->dirty : NULL, group_aggregate_columns, self, err));
     TRY(held_errors_save(self->held, writer, TABLE_HELD, err));
     return call_states_save(self->calls, &self->states, writer, TABLE_DISTINCT, NULL, err);
 }
 
-static enum status restore_group(struct group_aggregate *self, const struct snapshot_rows *rows, uint32_t row, struct error *err)
+static enum status add_group(struct group_aggregate *self, const struct batch *batch, uint32_t row, uint32_t slot, struct error *err)
 {
-    const struct batch *batch = rows->batch;
-    uint32_t first = self->spec->key_count, slot = self->slots[row];
+    uint32_t first = self->spec->key_count;
     struct group_record *record = record_at(self, slot);
-    const struct vector *generations = &batch->columns[first + GROUP_GENERATION];
-    uint32_t generation = vector_is_valid(generations, row) ? (uint32_t)vector_int64(generations)[row] : 0;
     record->weight = snapshot_number(batch, row, first + GROUP_WEIGHT);
     TRY(call_set_load(self->calls, &self->states, record + 1, snapshot_text(batch, row, first + GROUP_STATES), err));
     if (self->residue_at > 0 && vector_is_valid(&batch->columns[first + GROUP_RESIDUE], row)) {
         *residue_of(self, record) = (uint64_t)snapshot_number(batch, row, first + GROUP_RESIDUE);
     }
-    TRY(state_restore_written(&self->ttl, slot, batch, row, first + GROUP_WRITTEN, err));
+    return state_restore_written(&self->ttl, slot, batch, row, first + GROUP_WRITTEN, err);
+}
+
+enum status group_aggregate_add(struct group_aggregate *self, const struct batch *batch, uint32_t *slots, struct error *err)
+{
+    uint64_t hashes[CHUNK_ROWS];
+    batch_hash(batch, self->key_order, self->spec->key_count, hashes);
+    TRY(key_table_find_or_insert(self->table, batch, self->key_order, hashes, slots, err));
+    for (uint32_t row = 0; row < batch->count; row++) {
+        TRY(add_group(self, batch, row, slots[row], err));
+    }
+    return STATUS_OK;
+}
+
+/* What rows of DISTINCT call the group by. */
+static enum status restore_record(struct group_aggregate *self, const struct snapshot_rows *rows, uint32_t row, struct error *err)
+{
+    uint32_t slot = self->slots[row];
+    const struct vector *generations = &rows->batch->columns[self->spec->key_count + GROUP_GENERATION];
+    uint32_t generation = vector_is_valid(generations, row) ? (uint32_t)vector_int64(generations)[row] : 0;
     TRY(group_aggregate_restore_generation(self, slot, generation, err));
     TRY(state_map_set(&self->restored_generations, rows->chain, rows->ids[row], generation, err));
     return state_map_set(&self->restored, rows->chain, rows->ids[row], slot, err);
@@ -118,14 +136,11 @@ static enum status restore_group(struct group_aggregate *self, const struct snap
 
 static enum status restore_groups(struct group_aggregate *self, const struct snapshot_rows *rows, struct error *err)
 {
-    const struct batch *batch = rows->batch;
-    uint32_t key_count = self->spec->key_count;
-    batch_hash(batch, self->key_order, key_count, self->hashes);
-    TRY(key_table_find_or_insert(self->table, batch, self->key_order, self->hashes, self->slots, err));
-    for (uint32_t row = 0; row < batch->count; row++) {
-        TRY(restore_group(self, rows, row, err));
+    TRY(group_aggregate_add(self, rows->batch, self->slots, err));
+    for (uint32_t row = 0; call_set_table_count(self->calls) > 0 && row < rows->batch->count; row++) {
+        TRY(restore_record(self, rows, row, err));
     }
-    return STATUS_OK;
+    return self->cold == NULL ? STATUS_OK : cold_table_changed(self->cold, self->slots, rows->batch->count, err);
 }
 
 static enum status restore_distinct(struct group_aggregate *self, uint32_t index, const struct snapshot_rows *rows, struct error *err)
@@ -135,7 +150,9 @@ static enum status restore_distinct(struct group_aggregate *self, uint32_t index
         bool forgotten = state_map_get(&self->restored_generations, rows->chain, id) != record >> 32;
         self->slots[row] = forgotten ? SLOT_NONE : state_map_get(&self->restored, rows->chain, id);
     }
-    return call_states_restore(self->calls, &self->states, index, rows->batch, self->slots, err);
+    uint32_t places[CHUNK_ROWS];
+    TRY(call_states_restore(self->calls, &self->states, index, rows->batch, self->slots, places, err));
+    return self->cold == NULL ? STATUS_OK : cold_table_changed(&self->node.cold[index], places, rows->batch->count, err);
 }
 
 enum status group_aggregate_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)

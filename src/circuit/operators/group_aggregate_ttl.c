@@ -82,16 +82,24 @@ void group_aggregate_note_gone(struct group_aggregate *self, uint32_t slot)
     }
 }
 
+static enum status note_changed(struct group_aggregate *self, uint32_t slot, struct error *err)
+{
+    return self->node.circuit->incremental ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
+}
+
 static enum status remove_group(struct group_aggregate *self, uint32_t slot, struct error *err)
 {
     struct group_record *record = record_at(self, slot);
     if (!key_table_has(self->table, slot) || (record->flags & FLAG_PERMANENT) != 0) {
         return STATUS_OK;
     }
+    if (self->cold != NULL) {
+        TRY(cold_table_forget(self->cold, &slot, 1, err));
+    }
     forget_group(self, record);
     key_table_remove(self->table, slot);
     group_aggregate_note_gone(self, slot);
-    return self->node.circuit->incremental ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
+    return self->cold != NULL ? STATUS_OK : note_changed(self, slot, err);
 }
 
 enum status group_aggregate_sweep(struct group_aggregate *self, uint32_t touched, struct error *err)

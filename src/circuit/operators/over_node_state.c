@@ -279,7 +279,8 @@ enum status over_restore(struct node *node, uint32_t table, const struct snapsho
     for (uint32_t row = 0; row < rows->batch->count; row++) {
         self->slots[row] = state_map_get(&self->restored, rows->chain, call_set_distinct_record(rows->batch, row));
     }
-    return call_states_restore(self->run.calls, &self->states, table - TABLE_DISTINCT, rows->batch, self->slots, err);
+    uint32_t places[CHUNK_ROWS];
+    return call_states_restore(self->run.calls, &self->states, table - TABLE_DISTINCT, rows->batch, self->slots, places, err);
 }
 
 static int compare_positions(const void *left, const void *right)

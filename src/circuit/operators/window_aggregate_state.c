@@ -193,7 +193,7 @@ static enum status restore_distinct(struct window_aggregate *self, uint32_t inde
 {
     const struct batch *batch = rows->batch;
     struct pane **panes = key_table_values(self->index, 0);
-    uint32_t records[CHUNK_ROWS];
+    uint32_t records[CHUNK_ROWS], slots[CHUNK_ROWS];
     for (uint32_t from = 0, end; from < batch->count; from = end) {
         end = pane_end(rows->ids, from, batch->count);
         uint32_t place = state_map_get(&self->restored.panes, rows->chain, rows->ids[from] >> 32);
@@ -205,7 +205,7 @@ static enum status restore_distinct(struct window_aggregate *self, uint32_t inde
             records[row] =
                 here ? state_map_get(&panes[place]->restored, rows->chain, (uint32_t)call_set_distinct_record(batch, row)) : SLOT_NONE;
         }
-        TRY(call_states_restore(self->calls, &panes[place]->records.states, index, batch, records, err));
+        TRY(call_states_restore(self->calls, &panes[place]->records.states, index, batch, records, slots, err));
     }
     return STATUS_OK;
 }

@@ -390,13 +390,14 @@ static const struct call_text all_calls[] = {
     {"APPROX_COUNT_DISTINCT", COLUMN_S, false, -1},
 };
 
-enum { GROUP_GLOBAL = 1, GROUP_SETS = 2, GROUP_FAILS = 4, GROUP_TTL = 8 };
+enum { GROUP_GLOBAL = 1, GROUP_SETS = 2, GROUP_FAILS = 4, GROUP_TTL = 8, GROUP_PLAIN = 16 };
 static struct node *make_group(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs)
 {
     struct node *node;
     struct error err;
     struct aggregate_spec_call *calls;
-    uint32_t count = make_calls(circuit, all_calls, ARRAY_LENGTH(all_calls), &calls);
+    bool plain = (test->variant & GROUP_PLAIN) != 0; /* no DISTINCT */
+    uint32_t count = make_calls(circuit, all_calls, plain ? 4 : ARRAY_LENGTH(all_calls), &calls);
     bool sets = (test->variant & GROUP_SETS) != 0;
     const struct group_aggregate_spec spec = {
         .input = restart_input(test, 0),
@@ -420,16 +421,17 @@ static void group_by_goes_on(void **state)
                               by_both = {.changes = true, .keys = by_key_and_text, .key_count = 2},
                               by_nested = {.changes = true, .keys = by_array, .key_count = 1};
     const struct restart_case tests[] = {
-        {"GROUP BY", {grows}, 1, EVERY, make_group, 0},
-        {"GROUP BY, ordered", {ordered}, 1, EVERY, make_group, 0},
-        {"GROUP BY of changes", {changes}, 1, EVERY, make_group, 0},
-        {"GROUP BY two columns", {by_both}, 1, EVERY, make_group, 0},
-        {"GROUP BY an array", {by_nested}, 1, EVERY, make_group, 0},
-        {"aggregates over all", {{.changes = true, .early = true}}, 1, EVERY, make_group, GROUP_GLOBAL},
-        {"aggregates over all, growing", {{.ordered = true}}, 1, EVERY, make_group, GROUP_GLOBAL},
-        {"GROUPING SETS with the empty one", {by_both}, 1, EVERY, make_group, GROUP_SETS},
+        {"GROUP BY", {grows}, 1, EVERY, make_group, 0, .spills = true},
+        {"GROUP BY, ordered", {ordered}, 1, EVERY, make_group, 0, .spills = true},
+        {"GROUP BY of changes", {changes}, 1, EVERY, make_group, 0, .spills = true},
+        {"GROUP BY two columns", {by_both}, 1, EVERY, make_group, 0, .spills = true},
+        {"GROUP BY an array", {by_nested}, 1, EVERY, make_group, 0, .spills = true},
+        {"aggregates over all", {{.changes = true, .early = true}}, 1, EVERY, make_group, GROUP_GLOBAL, .spills = true},
+        {"aggregates over all, growing", {{.ordered = true}}, 1, EVERY, make_group, GROUP_GLOBAL, .spills = true},
+        {"GROUPING SETS with the empty one", {by_both}, 1, EVERY, make_group, GROUP_SETS, .spills = true},
         {"GROUP BY with a time-to-live", {grows}, 1, EVERY, make_group, GROUP_TTL},
         {"GROUP BY of changes with a time-to-live", {by_both}, 1, EVERY, make_group, GROUP_TTL},
+        {"GROUP BY of changes with a time-to-live, spilled", {by_both}, 1, EVERY, make_group, GROUP_TTL | GROUP_PLAIN, .spills = true},
         {"GROUPING SETS with a time-to-live", {by_both}, 1, EVERY, make_group, GROUP_SETS | GROUP_TTL},
     };
     check(tests, ARRAY_LENGTH(tests));

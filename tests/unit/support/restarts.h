@@ -3,7 +3,8 @@
  * A script is a random sequence of ticks: rows, withdrawals, watermarks, clock. restart_run plays it with workers that each have a circuit of
  * feeds, the operator and a capture; rows are dealt by the hash of the place columns, as an exchange would. After some ticks all workers save
  * (a full file, or a change to the last one); after some of these everything is destroyed, created for another number of workers and restored
- * from the bytes. What comes out of each tick, added up over the workers, is the tick's text.
+ * from the bytes. With `spill` each worker has a database: what can leave memory does so after every tick, or some of it, now and then; a stop
+ * that keeps the number of workers takes the database along, any other writes all rows. What comes out of each tick, added up over the workers, is the tick's text.
  */
 #ifndef SPATE_TESTS_SUPPORT_RESTARTS_H
 #define SPATE_TESTS_SUPPORT_RESTARTS_H
@@ -15,8 +16,10 @@
 #define RESTART_SEEDS(count) (count)
 #endif
 
+#include "circuit/circuit_cold.h"
 #include "circuit/held_errors.h"
 #include "circuits.h"
+#include "cold_memory.h"
 
 enum { RESTART_COLUMNS = 9, RESTART_ROWS = 24, RESTART_TICKS = 14, RESTART_WORKERS = 3, RESTART_GROUPS = 128, RESTART_LIVE = 4096 };
 enum { COLUMN_K, COLUMN_S, COLUMN_T, COLUMN_V, COLUMN_D, COLUMN_A, COLUMN_START, COLUMN_END, COLUMN_P };
@@ -56,6 +59,7 @@ struct restart_case {
     uint32_t columns; /* bits: those that are not constant */
     struct node *(*create)(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs);
     int variant;
+    bool spills; /* its keys can leave memory: half of the plans have a database */
 };
 
 static inline struct input_spec restart_input(const struct restart_case *test, uint32_t feed)
@@ -185,6 +189,8 @@ struct restart_plan {
     uint32_t first_workers, chunk_rows;
     bool incremental; /* the circuits follow changes */
     bool all_full;    /* every save is a full one */
+    enum restart_spill { SPILL_NEVER, SPILL_ALL, SPILL_SOME } spill;
+    uint64_t spill_seed;
 };
 struct restart_file {
     char *bytes;
@@ -194,6 +200,7 @@ struct restart_worker {
     struct circuit *circuit;
     struct node *feeds[2];
     struct capture *capture;
+    struct memory_db *db;
 };
 struct restart_run {
     const struct restart_case *test;
@@ -203,7 +210,9 @@ struct restart_run {
     struct restart_worker workers[RESTART_WORKERS];
     uint32_t worker_count;
     struct held_meeting *held;
-    uint64_t tick_number;
+    uint64_t tick_number, spill_seed, fetched; /* fetched: keys that came back from databases */
+    bool keeps_db;                             /* the save that is at work is a checkpoint with the database */
+    struct memory_db *kept[RESTART_WORKERS];
     struct restart_file files[RESTART_WORKERS][RESTART_TICKS];
     uint32_t file_count;
 };
@@ -217,6 +226,12 @@ static inline void restart_open_worker(struct restart_run *run, uint32_t w)
             &err);
     worker->circuit->incremental = run->plan->incremental;
     worker->circuit->held_meeting = run->held;
+    if (run->plan->spill != SPILL_NEVER) {
+        worker->db = run->kept[w] != NULL ? run->kept[w] : memory_open();
+        run->kept[w] = NULL;
+        worker->circuit->cold = &worker->db->db;
+        worker->circuit->cold_evict_all = run->plan->spill == SPILL_ALL;
+    }
     for (uint32_t f = 0; f < run->test->feed_count; f++) {
         worker->feeds[f] = arena_alloc(worker->circuit->arena, sizeof **worker->feeds);
         require(circuit_add(worker->circuit, worker->feeds[f], &feed_type, f == 0 ? "left" : "right", NULL, 0, &err), &err);
@@ -244,7 +259,18 @@ static inline void restart_open(struct restart_run *run, uint32_t worker_count)
 static inline void restart_close(struct restart_run *run)
 {
     for (uint32_t w = 0; w < run->worker_count; w++) {
-        circuit_destroy(run->workers[w].circuit);
+        struct restart_worker *worker = &run->workers[w];
+        for (uint32_t i = 0; i < worker->circuit->node_count; i++) {
+            const struct node *node = worker->circuit->nodes[i];
+            for (uint32_t c = 0; c < node->cold_count; c++) {
+                run->fetched += node->cold[c].counters.fetched;
+            }
+        }
+        circuit_destroy(worker->circuit);
+        if (worker->db != NULL) {
+            memory_close(&worker->db->db);
+            worker->db = NULL;
+        }
     }
     held_meeting_destroy(run->held);
     assert_int_equal(run->budget.used_bytes, 0);
@@ -352,6 +378,19 @@ static inline void restart_push_to(struct restart_run *run, const struct restart
     batch_release(&batch);
 }
 
+/* As memory would run short, now and then, in the middle of a tick too. */
+static inline void restart_spill_some(struct restart_run *run, struct restart_worker *worker)
+{
+    struct error err;
+    for (uint32_t i = 0; run->plan->spill == SPILL_SOME && i < worker->circuit->node_count; i++) {
+        struct node *node = worker->circuit->nodes[i];
+        for (uint32_t c = 0; c < node->cold_count; c++) {
+            uint32_t evicted, most = (uint32_t)(next_random(&run->spill_seed) % 5);
+            require(cold_table_evict(&node->cold[c], most, most == 4, &evicted, &err), &err);
+        }
+    }
+}
+
 /* false: what stands at the end of input is an error. */
 static inline bool restart_play(struct restart_run *run, const struct restart_tick *from, bool bounded)
 {
@@ -365,6 +404,7 @@ static inline bool restart_play(struct restart_run *run, const struct restart_ti
         require(circuit_pull(worker->circuit, &tick, &state, &err), &err);
         for (uint32_t p = 0; p < from->push_count; p++) {
             restart_push_to(run, &from->pushes[p], w);
+            restart_spill_some(run, worker);
         }
         for (uint32_t f = 0; f < run->test->feed_count; f++) {
             worker->feeds[f]->watermark = from->end ? WATERMARK_END : from->watermarks[f];
@@ -430,6 +470,9 @@ static inline void restart_save(struct restart_run *run)
     struct error err;
     bool full = run->plan->all_full || run->file_count == 0;
     for (uint32_t w = 0; w < run->worker_count; w++) {
+        run->workers[w].circuit->cold_checkpoint = run->keeps_db;
+    }
+    for (uint32_t w = 0; w < run->worker_count; w++) {
         struct snapshot_writer *writer;
         struct restart_file *file = &run->files[w][run->file_count];
         require(snapshot_writer_create(&run->budget, full, 1, &writer, &err), &err);
@@ -493,20 +536,26 @@ static inline void restart_forget_files(struct restart_run *run)
 static inline void restart_stop(struct restart_run *run, uint32_t workers)
 {
     uint32_t before = run->worker_count;
+    run->keeps_db = run->plan->spill != SPILL_NEVER && workers == before;
     restart_save(run);
+    for (uint32_t w = 0; run->keeps_db && w < before; w++) {
+        run->kept[w] = memory_clone(run->workers[w].db);
+    }
+    run->keeps_db = false;
     restart_close(run);
     restart_open(run, workers);
     restart_restore(run, before);
     restart_forget_files(run);
 }
 
-/* A text per tick; free them. */
-static inline void restart_run(const struct restart_case *test, const struct restart_script *script, const struct restart_plan *plan,
-                               char *texts[RESTART_TICKS])
+/* A text per tick; free them. Returns how many keys were fetched from databases. */
+static inline uint64_t restart_run(const struct restart_case *test, const struct restart_script *script, const struct restart_plan *plan,
+                                   char *texts[RESTART_TICKS])
 {
     struct restart_run *run = calloc(1, sizeof *run);
     run->test = test;
     run->plan = plan;
+    run->spill_seed = plan->spill_seed;
     budget_init(&run->budget, NULL, "test", BUDGET_UNLIMITED);
     run->evaluation = (struct evaluation){.budget = &run->budget, .zone = time_zone_utc, .now_us = script->ticks[0].now_us};
     restart_open(run, plan->first_workers);
@@ -521,16 +570,23 @@ static inline void restart_run(const struct restart_case *test, const struct res
     }
     restart_forget_files(run);
     restart_close(run);
+    uint64_t fetched = run->fetched;
     free(run);
+    return fetched;
 }
 
-static inline void restart_make_plan(uint64_t *seed, bool hashed, struct restart_plan *plan)
+static inline void restart_make_plan(uint64_t *seed, bool hashed, bool spills, struct restart_plan *plan)
 {
     static const uint32_t chunks[] = {1, 5, CHUNK_ROWS};
     *plan = (struct restart_plan){.first_workers = hashed && next_random(seed) % 2 == 0 ? RESTART_WORKERS : 1,
                                   .chunk_rows = chunks[next_random(seed) % 3],
                                   .incremental = next_random(seed) % 3 != 0,
                                   .all_full = next_random(seed) % 4 == 0};
+    if (spills) {
+        plan->spill = next_random(seed) % 2 == 0 ? SPILL_ALL : SPILL_SOME;
+        plan->spill_seed = next_random(seed);
+        plan->all_full = true; /* without the database in it a save has all rows */
+    }
     for (uint32_t t = 0; t + 1 < RESTART_TICKS; t++) {
         uint64_t random = next_random(seed) % 10;
         plan->actions[t] = random < 4 ? RESTART_SAVE : random < 6 ? RESTART_STOP : RESTART_NOTHING;
@@ -551,15 +607,19 @@ static inline void restart_fail(const struct restart_case *test, uint64_t seed, 
     for (size_t at = 0; expected[at] == actual[at]; at++) {
         line = expected[at] == '\n' ? at + 1 : line;
     }
-    fail_msg("%s, seed %llu, tick %u of %s from %u workers, chunk %u%s%s:\nwithout stops %.300s\nwith stops    %.300s", test->name,
+    fail_msg("%s, seed %llu, tick %u of %s from %u workers, chunk %u%s%s%s:\nwithout stops %.300s\nwith stops    %.300s", test->name,
              (unsigned long long)seed, tick, actions, plan->first_workers, plan->chunk_rows, plan->incremental ? ", incremental" : "",
-             plan->all_full ? ", full" : "", expected + line, actual + line);
+             plan->all_full ? ", full" : "",
+             plan->spill == SPILL_NEVER ? ""
+             : plan->spill == SPILL_ALL ? ", all spilled"
+                                        : ", some spilled",
+             expected + line, actual + line);
 }
 
 /* Random scripts, each with several plans. Returns how many lines came out after a restart. */
 static inline uint64_t restart_check(const struct restart_case *test, uint64_t seeds, uint32_t plans)
 {
-    uint64_t lines = 0;
+    uint64_t lines = 0, fetched = 0;
     struct restart_script *script = malloc(sizeof *script);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         const struct restart_plan whole = {.first_workers = 1, .chunk_rows = CHUNK_ROWS};
@@ -570,8 +630,8 @@ static inline uint64_t restart_check(const struct restart_case *test, uint64_t s
         for (uint32_t p = 0; p < plans; p++) {
             struct restart_plan plan;
             bool stopped = false;
-            restart_make_plan(&random, true, &plan);
-            restart_run(test, script, &plan, actual);
+            restart_make_plan(&random, true, test->spills && p % 2 == 1, &plan);
+            fetched += restart_run(test, script, &plan, actual);
             for (uint32_t t = 0; t < RESTART_TICKS; t++) {
                 if (strcmp(expected[t], actual[t]) != 0) {
                     restart_fail(test, seed, &plan, t, expected[t], actual[t]);
@@ -586,6 +646,9 @@ static inline uint64_t restart_check(const struct restart_case *test, uint64_t s
         }
     }
     free(script);
+    if (test->spills && fetched < seeds) {
+        fail_msg("%s: next to nothing came back from a database", test->name);
+    }
     return lines;
 }
 

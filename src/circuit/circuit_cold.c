@@ -1,0 +1,177 @@
+#include "circuit/circuit_cold.h"
+
+enum { SHARE = 4 };
+
+enum status node_make_cold(struct node *node, uint32_t count, struct cold_table **tables, struct error *err)
+{
+    if (node->cold == NULL) {
+        TRY_ALLOC(node->cold, arena_alloc(node->circuit->arena, count * sizeof *node->cold), err);
+        node->cold_count = count;
+        for (uint32_t i = 0; i < count; i++) {
+            node->cold[i].budget = node->circuit->budget;
+        }
+    }
+    *tables = node->cold;
+    return STATUS_OK;
+}
+
+void node_close_cold(struct node *node)
+{
+    for (uint32_t i = 0; i < node->cold_count; i++) {
+        cold_table_close(&node->cold[i]);
+    }
+}
+
+enum status circuit_take_cold(struct circuit *circuit, struct error *err)
+{
+    if (LIKELY(circuit->cold == circuit->cold_taken)) {
+        return STATUS_OK;
+    }
+    for (uint32_t i = 0; i < circuit->node_count; i++) {
+        struct node *node = circuit->nodes[i];
+        if (node->type->open_cold != NULL) {
+            TRY(node->type->open_cold(node, err));
+        }
+    }
+    circuit->cold_taken = circuit->cold;
+    return STATUS_OK;
+}
+
+/* ---- memory ---- */
+
+/* The account that is nearest to its limit decides. */
+static bool is_beyond(const struct circuit *circuit, size_t eighths)
+{
+    for (const struct budget *budget = circuit->budget; budget != NULL; budget = budget->parent) {
+        if (atomic_load_explicit(&budget->used_bytes, memory_order_relaxed) > budget->limit_bytes / 8 * eighths) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum status evict_all(struct node *node, struct error *err)
+{
+    for (uint32_t i = 0; i < node->cold_count; i++) {
+        uint32_t evicted;
+        TRY(cold_table_evict(&node->cold[i], key_table_count(node->cold[i].keys), true, &evicted, err));
+    }
+    return STATUS_OK;
+}
+
+/* Tables that are about to grow give up a part. */
+static enum status evict_share(struct node *node, struct error *err)
+{
+    for (uint32_t i = 0; i < node->cold_count; i++) {
+        struct cold_table *cold = &node->cold[i];
+        uint32_t evicted, count = key_table_count(cold->keys);
+        if (cold_table_is_full(cold) && count > 0) {
+            TRY(cold_table_evict(cold, count / SHARE + 1, false, &evicted, err));
+        }
+    }
+    return STATUS_OK;
+}
+
+static size_t bytes_of(const struct node *node)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < node->cold_count; i++) {
+        const struct cold_table *cold = &node->cold[i];
+        const struct slab *heap = cold->owner.heap == NULL ? NULL : cold->owner.heap(cold->owner.context);
+        bytes += key_table_count(cold->keys) == 0 ? 0 : key_table_bytes(cold->keys) + (heap == NULL ? 0 : heap->bytes);
+    }
+    return bytes;
+}
+
+static struct node *largest(const struct circuit *circuit)
+{
+    struct node *found = NULL;
+    size_t most = 0;
+    for (uint32_t i = 0; i < circuit->node_count; i++) {
+        size_t bytes = bytes_of(circuit->nodes[i]);
+        if (bytes > most) {
+            most = bytes;
+            found = circuit->nodes[i];
+        }
+    }
+    return found;
+}
+
+static enum status evict_largest(struct circuit *circuit, struct error *err)
+{
+    for (uint32_t i = 0; i < circuit->node_count && is_beyond(circuit, 6); i++) {
+        struct node *node = largest(circuit);
+        if (node == NULL) {
+            break;
+        }
+        TRY(evict_all(node, err));
+    }
+    return STATUS_OK;
+}
+
+static void count_state(struct node *node)
+{
+    struct node_metrics *metrics = &node->metrics;
+    struct cold_counters sum = {0};
+    metrics->state_cold_keys = 0;
+    for (uint32_t i = 0; i < node->cold_count; i++) {
+        const struct cold_counters *counters = &node->cold[i].counters;
+        sum.hits += counters->hits;
+        sum.misses += counters->misses;
+        sum.spilled += counters->spilled;
+        sum.spilled_bytes += counters->spilled_bytes;
+        metrics->state_cold_keys += node->cold[i].out;
+    }
+    metrics->state_hits = sum.hits;
+    metrics->state_misses = sum.misses;
+    metrics->state_spilled = sum.spilled;
+    metrics->state_spilled_bytes = sum.spilled_bytes;
+}
+
+enum status circuit_relieve(struct circuit *circuit, struct error *err)
+{
+    bool scarce = is_beyond(circuit, 6);
+    for (uint32_t i = 0; i < circuit->node_count; i++) {
+        struct node *node = circuit->nodes[i];
+        if (circuit->cold_evict_all) {
+            TRY(evict_all(node, err));
+        } else if (scarce) {
+            TRY(evict_share(node, err));
+        }
+        if (node->cold_count > 0) {
+            count_state(node);
+        }
+    }
+    return is_beyond(circuit, 7) ? evict_largest(circuit, err) : STATUS_OK;
+}
+
+/* Once in vain is enough: what the tick has touched must stay. */
+enum status node_relieve_memory(struct node *node, struct error *err)
+{
+    const struct circuit *circuit = node->circuit;
+    if (node->relieved_tick == circuit->tick_number + 1) {
+        return STATUS_OK;
+    }
+    bool all = is_beyond(circuit, 7);
+    for (uint32_t i = 0; i < node->cold_count; i++) {
+        struct cold_table *cold = &node->cold[i];
+        uint32_t evicted = 0, count = key_table_count(cold->keys);
+        if (count > 0 && (all || cold_table_is_full(cold))) {
+            TRY(cold_table_evict(cold, all ? count : count / SHARE + 1, all, &evicted, err));
+            node->relieved_tick = evicted < count / (SHARE * SHARE) ? circuit->tick_number + 1 : node->relieved_tick;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- checkpoints ---- */
+
+enum status node_save_cold(struct node *node, struct snapshot_writer *writer, struct error *err)
+{
+    for (uint32_t i = 0; i < node->cold_count; i++) {
+        TRY(cold_table_write(&node->cold[i], err));
+    }
+    const struct circuit *circuit = node->circuit;
+    return circuit->cold_checkpoint || node->cold_count == 0 ? STATUS_OK
+                                                             : cold_export(circuit->cold, node->id, writer, circuit->budget, err);
+}

@@ -1,0 +1,37 @@
+/* circuit/circuit_cold.h: state larger than memory: when operators write rows to the database of their circuit and drop them.
+ *
+ * For         circuit.c and circuit_state.c, at the edges of ticks, and operators that keep their keys in cold tables (state/cold_table.h).
+ * Shape       An operator that can do so has open_cold in its node_type: it makes node->cold, its tables, those first whose rows refer to rows
+ *             of others. What such an operator keeps is the key tables, of which the database may hold a part; the rest of its state, and all
+ *             state of other operators, stays in memory and in the files of checkpoints.
+ * Memory      From three quarters of an account on a table that is about to grow gives up a quarter of its keys instead. From seven eighths
+ *             on the largest operator gives up all, with the memory, and so on until there is room. Within a tick what the tick has touched
+ *             stays.
+ * Threads     The circuit's worker.
+ */
+#ifndef SPATE_CIRCUIT_CIRCUIT_COLD_H
+#define SPATE_CIRCUIT_CIRCUIT_COLD_H
+
+#include "circuit/circuit.h"
+#include "state/cold_table.h"
+
+/* For an operator's open_cold: `count` closed tables as node->cold, once per circuit; they are closed by the operator. */
+enum status node_make_cold(struct node *node, uint32_t count, struct cold_table **tables, struct error *err);
+void node_close_cold(struct node *node);
+
+/* Takes up circuit->cold, if it has not been. */
+enum status circuit_take_cold(struct circuit *circuit, struct error *err);
+/* Between ticks, and before the operator absorbs a chunk. */
+enum status circuit_relieve(struct circuit *circuit, struct error *err);
+enum status node_relieve_memory(struct node *node, struct error *err);
+/* What circuit_save does of an operator with cold tables, besides its save. */
+enum status node_save_cold(struct node *node, struct snapshot_writer *writer, struct error *err);
+
+static inline enum status node_relieve(struct node *node, struct error *err)
+{
+    const struct budget *budget = node->circuit->budget;
+    size_t used = atomic_load_explicit(&budget->used_bytes, memory_order_relaxed);
+    return LIKELY(used <= budget->limit_bytes / 4 * 3) ? STATUS_OK : node_relieve_memory(node, err);
+}
+
+#endif

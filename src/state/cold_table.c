@@ -1,0 +1,425 @@
+#include "state/cold_table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "state/slot_array.h"
+
+enum { PLACES = 2 * CHUNK_ROWS, WRITE_BYTES = 1 << 20 };
+enum { LEAVING = 128 }; /* a mark: chosen, for the time of cold_table_evict */
+
+/* A write or a lookup of up to a chunk of units at a time. */
+struct cold_scratch {
+    struct text_builder bytes;
+    size_t key_at[CHUNK_ROWS], key_end[CHUNK_ROWS], value_end[CHUNK_ROWS]; /* in `bytes`; a value follows its key */
+    uint32_t count;
+    uint32_t unit; /* at hand: place of its slot; UINT32_MAX: none */
+    uint32_t slots[CHUNK_ROWS];
+    uint16_t places[PLACES]; /* 1 + index, by hash of the key: keys of a lookup, each once */
+    struct cold_write writes[CHUNK_ROWS];
+    struct text keys[CHUNK_ROWS];
+    struct cold_values values;
+    struct cold_rows rows;
+};
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for units of state");
+}
+
+static enum status need_scratch(struct cold_table *cold, struct error *err)
+{
+    if (cold->scratch == NULL) {
+        if (!budget_charge(cold->budget, sizeof *cold->scratch)) {
+            return no_memory(err);
+        }
+        cold->scratch = calloc(1, sizeof *cold->scratch);
+        if (cold->scratch == NULL) {
+            budget_release(cold->budget, sizeof *cold->scratch);
+            return no_memory(err);
+        }
+    }
+    cold->scratch->count = 0;
+    text_builder_clear(&cold->scratch->bytes);
+    return STATUS_OK;
+}
+
+enum status cold_table_open(struct cold_table *cold, struct cold_db *db, const struct cold_layout *layout, const struct cold_owner *owner,
+                            struct key_table *keys, struct error *err)
+{
+    assert(layout->value_count > 0);
+    uint32_t *columns = malloc((layout->key_count + layout->more_count + 1) * sizeof *columns);
+    if (columns == NULL) {
+        return no_memory(err);
+    }
+    memcpy(columns, layout->keys, layout->key_count * sizeof *columns);
+    memcpy(columns + layout->key_count, layout->more, layout->more_count * sizeof *columns);
+    cold_table_close(cold);
+    cold->key_columns = columns;
+    cold->db = db;
+    cold->layout = *layout;
+    cold->owner = *owner;
+    cold->keys = keys;
+    TRY(cold_read_count(db, layout, &cold->stored, err));
+    cold->out = cold->stored;
+    TRY(cold_table_reserve(cold, err));
+    for (uint32_t slot = 0; slot < key_table_slots(keys); slot++) {
+        cold->marks[slot] = key_table_has(keys, slot) ? COLD_DIRTY : 0;
+    }
+    return STATUS_OK;
+}
+
+void cold_table_close(struct cold_table *cold)
+{
+    slot_array_free(cold->budget, cold->marks, cold->mark_count);
+    free(cold->key_columns);
+    if (cold->scratch != NULL) {
+        cold_rows_close(&cold->scratch->rows);
+        text_builder_close(&cold->scratch->bytes);
+        free(cold->scratch);
+        budget_release(cold->budget, sizeof *cold->scratch);
+    }
+    *cold = (struct cold_table){.budget = cold->budget};
+}
+
+enum status cold_table_reserve(struct cold_table *cold, struct error *err)
+{
+    uint32_t need = key_table_slots(cold->keys);
+    if (LIKELY(need <= cold->mark_count && cold->mark_count > 0)) {
+        return STATUS_OK;
+    }
+    uint32_t count = need + need / 4 < CHUNK_ROWS ? CHUNK_ROWS : need + need / 4;
+    uint8_t *marks;
+    TRY_ALLOC(marks, slot_array_grow(cold->budget, cold->marks, cold->mark_count, count), err);
+    cold->marks = marks;
+    cold->mark_count = count;
+    return STATUS_OK;
+}
+
+enum status cold_table_changed(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    TRY(cold_table_reserve(cold, err));
+    for (uint32_t k = 0; k < count; k++) {
+        if (slots[k] != SLOT_NONE) {
+            cold_table_touch(cold, slots[k], true);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- out of memory, into the database ---- */
+
+static enum status write_units(struct cold_table *cold, struct error *err)
+{
+    struct cold_scratch *scratch = cold->scratch;
+    const char *bytes = scratch->bytes.bytes;
+    if (scratch->bytes.failed) {
+        return no_memory(err);
+    }
+    for (uint32_t i = 0; i < scratch->count; i++) {
+        scratch->writes[i].key = (struct text){bytes + scratch->key_at[i], scratch->key_end[i] - scratch->key_at[i]};
+        scratch->writes[i].value = (struct text){bytes + scratch->key_end[i], scratch->value_end[i] - scratch->key_end[i]};
+    }
+    if (scratch->count > 0) {
+        TRY(cold->db->driver->write(cold->db, scratch->writes, scratch->count, err));
+    }
+    cold->counters.spilled += scratch->count;
+    cold->counters.spilled_bytes += scratch->bytes.length;
+    scratch->count = 0;
+    text_builder_clear(&scratch->bytes);
+    return STATUS_OK;
+}
+
+static void begin_unit(struct cold_table *cold, const struct batch *batch, uint32_t row)
+{
+    struct cold_scratch *scratch = cold->scratch;
+    scratch->key_at[scratch->count] = scratch->bytes.length;
+    cold_append_key(&cold->layout, batch, cold->key_columns, row, &scratch->bytes);
+    scratch->key_end[scratch->count++] = scratch->bytes.length;
+}
+
+enum status cold_table_put(struct cold_table *cold, const struct batch *batch, const uint32_t *units, struct error *err)
+{
+    struct cold_scratch *scratch = cold->scratch;
+    for (uint32_t row = 0; row < batch->count; row++) {
+        if (units[row] != scratch->unit) {
+            if (scratch->count == CHUNK_ROWS || scratch->bytes.length >= WRITE_BYTES) {
+                TRY(write_units(cold, err));
+            }
+            scratch->unit = units[row];
+            begin_unit(cold, batch, row);
+        }
+        cold_append_value(&cold->layout, batch, row, &scratch->bytes);
+        scratch->value_end[scratch->count - 1] = scratch->bytes.length;
+    }
+    return STATUS_OK;
+}
+
+/* Up to a chunk of slots, all DIRTY. */
+static enum status write_slots(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    if (count == 0) {
+        return STATUS_OK;
+    }
+    TRY(need_scratch(cold, err));
+    cold->scratch->unit = UINT32_MAX;
+    TRY(cold->owner.rows(cold->owner.context, cold, slots, count, err));
+    TRY(write_units(cold, err));
+    for (uint32_t k = 0; k < count; k++) {
+        cold->stored += (cold->marks[slots[k]] & COLD_STORED) == 0;
+        cold->marks[slots[k]] = (uint8_t)((cold->marks[slots[k]] | COLD_STORED) & ~(unsigned)COLD_DIRTY);
+    }
+    return STATUS_OK;
+}
+
+enum status cold_table_write(struct cold_table *cold, struct error *err)
+{
+    uint32_t slots[CHUNK_ROWS], count = 0;
+    TRY(cold_table_reserve(cold, err));
+    for (uint32_t slot = 0; slot < key_table_slots(cold->keys); slot++) {
+        if ((cold->marks[slot] & COLD_DIRTY) == 0) {
+            continue;
+        }
+        slots[count++] = slot;
+        if (count == CHUNK_ROWS) {
+            TRY(write_slots(cold, slots, count, err));
+            count = 0;
+        }
+    }
+    TRY(write_slots(cold, slots, count, err));
+    return cold_write_count(cold->db, &cold->layout, cold->stored, err);
+}
+
+enum status cold_table_evict_slots(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    uint32_t dirty[CHUNK_ROWS], dirty_count = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        if ((cold->marks[slots[k]] & COLD_DIRTY) != 0) {
+            dirty[dirty_count++] = slots[k];
+        }
+        if (dirty_count == CHUNK_ROWS || k + 1 == count) {
+            TRY(write_slots(cold, dirty, dirty_count, err));
+            dirty_count = 0;
+        }
+    }
+    TRY(cold->owner.drop(cold->owner.context, slots, count, err));
+    for (uint32_t k = 0; k < count; k++) {
+        cold->marks[slots[k]] = 0;
+    }
+    cold->out += count;
+    if (count > 0 && key_table_count(cold->keys) == 0) {
+        if (cold->owner.emptied != NULL) {
+            cold->owner.emptied(cold->owner.context);
+        }
+        return key_table_release(cold->keys, err);
+    }
+    return STATUS_OK;
+}
+
+bool cold_table_is_full(const struct cold_table *cold)
+{
+    enum { SMALL_HEAP = 1 << 20 };
+    const struct slab *heap = cold->owner.heap == NULL ? NULL : cold->owner.heap(cold->owner.context);
+    return key_table_room(cold->keys) < CHUNK_ROWS || (heap != NULL && heap->bytes > SMALL_HEAP && heap->free_bytes < heap->bytes / 8);
+}
+
+/* The clock: the hand goes round at most twice; a slot that was used is passed over once. */
+static uint32_t choose_slots(struct cold_table *cold, uint32_t most, bool all, uint32_t *slots)
+{
+    uint32_t slot_count = key_table_slots(cold->keys), count = 0;
+    uint64_t steps = all ? slot_count : 2 * (uint64_t)slot_count;
+    for (; steps > 0 && count < most; steps--) {
+        uint32_t slot = cold->hand < slot_count ? cold->hand : 0;
+        cold->hand = slot + 1;
+        uint8_t mark = cold->marks[slot];
+        if ((mark & LEAVING) != 0 || (mark & (COLD_STORED | COLD_DIRTY)) == 0 ||
+            (cold->owner.pinned != NULL && cold->owner.pinned(cold->owner.context, slot))) {
+            continue;
+        }
+        if (!all && (mark & COLD_USED) != 0) {
+            cold->marks[slot] = (uint8_t)(mark & ~(unsigned)COLD_USED);
+            continue;
+        }
+        cold->marks[slot] = (uint8_t)(mark | LEAVING);
+        slots[count++] = slot;
+    }
+    return count;
+}
+
+enum status cold_table_evict(struct cold_table *cold, uint32_t most, bool all, uint32_t *evicted, struct error *err)
+{
+    uint32_t *slots = malloc(((size_t)most + 1) * sizeof *slots);
+    if (slots == NULL) {
+        return no_memory(err);
+    }
+    enum status status = cold_table_reserve(cold, err);
+    if (status == STATUS_OK) {
+        *evicted = choose_slots(cold, most, all, slots);
+        status = cold_table_evict_slots(cold, slots, *evicted, err);
+    }
+    free(slots);
+    return status;
+}
+
+/* ---- removed for good ---- */
+
+static enum status remove_slots(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    if (count == 0) {
+        return STATUS_OK;
+    }
+    struct batch batch = {0};
+    TRY(need_scratch(cold, err));
+    TRY(batch_init(&batch, cold->layout.column_count, err));
+    batch.count = count;
+    struct cold_scratch *scratch = cold->scratch;
+    enum status status = cold->owner.keys(cold->owner.context, slots, count, &batch, err);
+    for (uint32_t k = 0; status == STATUS_OK && k < count; k++) {
+        begin_unit(cold, &batch, k);
+    }
+    batch_release(&batch);
+    TRY(status);
+    if (scratch->bytes.failed) {
+        return no_memory(err);
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        scratch->writes[k] =
+            (struct cold_write){.key = {scratch->bytes.bytes + scratch->key_at[k], scratch->key_end[k] - scratch->key_at[k]}};
+    }
+    cold->stored -= count;
+    return cold->db->driver->write(cold->db, scratch->writes, count, err);
+}
+
+enum status cold_table_forget(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    uint32_t stored[CHUNK_ROWS], stored_count = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        if ((cold->marks[slots[k]] & COLD_STORED) != 0) {
+            stored[stored_count++] = slots[k];
+        }
+        cold->marks[slots[k]] = 0;
+        if (stored_count == CHUNK_ROWS || k + 1 == count) {
+            TRY(remove_slots(cold, stored, stored_count, err));
+            stored_count = 0;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- back ---- */
+
+/* Is the key that begins at `at` of the scratch among those before it? Else it is now. */
+static bool is_new_key(struct cold_scratch *scratch, size_t at)
+{
+    struct text key = {scratch->bytes.bytes + at, scratch->bytes.length - at};
+    uint32_t place = (uint32_t)hash_bytes(key.bytes, key.length) % PLACES;
+    for (; scratch->places[place] != 0; place = (place + 1) % PLACES) {
+        uint32_t other = scratch->places[place] - 1U;
+        struct text there = {scratch->bytes.bytes + scratch->key_at[other], scratch->key_end[other] - scratch->key_at[other]};
+        if (text_equal(key, there)) {
+            return false;
+        }
+    }
+    scratch->places[place] = (uint16_t)(scratch->count + 1);
+    return true;
+}
+
+/* The keys of the rows that have no slot, each once. */
+static enum status collect_keys(struct cold_table *cold, const struct batch *batch, const uint32_t *columns, const uint32_t *slots,
+                                struct error *err)
+{
+    struct cold_scratch *scratch = cold->scratch;
+    struct selection rows = batch_selection(batch);
+    memset(scratch->places, 0, sizeof scratch->places);
+    for (uint32_t k = 0; k < rows.count; k++) {
+        if (slots[k] != SLOT_NONE) {
+            cold->counters.hits++;
+            continue;
+        }
+        size_t at = scratch->bytes.length;
+        cold_append_key(&cold->layout, batch, columns, selection_row(&rows, k), &scratch->bytes);
+        if (scratch->bytes.failed) {
+            return no_memory(err);
+        }
+        if (!is_new_key(scratch, at)) {
+            scratch->bytes.length = at;
+            continue;
+        }
+        scratch->key_at[scratch->count] = at;
+        scratch->key_end[scratch->count++] = scratch->bytes.length;
+    }
+    for (uint32_t i = 0; i < scratch->count; i++) {
+        scratch->keys[i] = (struct text){scratch->bytes.bytes + scratch->key_at[i], scratch->key_end[i] - scratch->key_at[i]};
+    }
+    return STATUS_OK;
+}
+
+static enum status take_rows(void *context, const struct cold_layout *layout, struct batch *batch, const int64_t *records,
+                             struct error *err)
+{
+    (void)layout;
+    (void)records;
+    struct cold_table *cold = context;
+    uint32_t *slots = cold->scratch->slots;
+    TRY(cold->owner.add(cold->owner.context, batch, slots, err));
+    TRY(cold_table_reserve(cold, err));
+    for (uint32_t row = 0; row < batch->count; row++) {
+        if (slots[row] != SLOT_NONE) {
+            cold->marks[slots[row]] = COLD_STORED | COLD_USED;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status add_found(struct cold_table *cold, bool *added, struct error *err)
+{
+    struct cold_scratch *scratch = cold->scratch;
+    struct cold_rows *rows = &scratch->rows;
+    rows->layout = &cold->layout;
+    rows->budget = cold->budget;
+    rows->take = take_rows;
+    rows->context = cold;
+    for (uint32_t i = 0; i < scratch->count; i++) {
+        struct text value = scratch->values.values[i];
+        if (value.bytes == NULL) {
+            continue;
+        }
+        *added = true;
+        cold->out--;
+        cold->counters.fetched++;
+        TRY(cold_rows_add(rows, scratch->keys[i], value, 0, err));
+    }
+    return cold_rows_flush(rows, err);
+}
+
+enum status cold_table_fetch(struct cold_table *cold, const struct batch *batch, const uint32_t *columns, const uint32_t *slots,
+                             bool *added, struct error *err)
+{
+    *added = false;
+    TRY(need_scratch(cold, err));
+    TRY(collect_keys(cold, batch, columns, slots, err));
+    struct cold_scratch *scratch = cold->scratch;
+    if (scratch->count == 0) {
+        return STATUS_OK;
+    }
+    cold->counters.misses += scratch->count;
+    TRY(cold->db->driver->get(cold->db, scratch->keys, scratch->count, &scratch->values, err));
+    enum status status = add_found(cold, added, err);
+    cold->db->driver->release(cold->db, &scratch->values);
+    return status;
+}
+
+enum status cold_table_fetch_keys(struct cold_table *cold, const struct batch *batch, const uint32_t *keys, const uint64_t *hashes,
+                                  bool *added, struct error *err)
+{
+    *added = false;
+    if (cold->out == 0) {
+        cold->counters.hits += batch_rows(batch);
+        return STATUS_OK;
+    }
+    uint32_t slots[CHUNK_ROWS];
+    key_table_find(cold->keys, batch, keys, hashes, slots);
+    return cold_table_fetch(cold, batch, keys, slots, added, err);
+}

@@ -1,0 +1,92 @@
+/* state/cold_table.h: a key table as a write-back cache of units in a database (state/cold_rows.h).
+ *
+ * For         keyed operators, under a database: what does not fit in memory is written to it, dropped, and fetched when its key comes again.
+ * Marks       Per slot: STORED, the database has the unit; DIRTY, not as it is now; USED, touched since the clock's hand last passed.
+ *             A slot of neither STORED nor DIRTY is not in use, or its operator keeps it out of the database.
+ * Invariants  A key that is not in the key table has in the database what it had when it was evicted; `stored` counts the units there, `out`
+ *             those that are in no slot. So with out == 0 no key need be asked for: state that fits costs the marks and no more.
+ *             Before a key is inserted it is fetched (cold_table_fetch), before it is removed it is forgotten (cold_table_forget).
+ * Owner       The operator: it knows how a slot's rows look and how they come back.
+ *                 keys   the layout's key and `more` columns of some slots, at their places in a batch that is initialised and otherwise empty
+ *                 rows   the rows of some slots, in the layout's form, slot after slot, through cold_table_put
+ *                 add    rows, in the layout's form, back into memory; slots: of each row, SLOT_NONE for one that the owner does not want
+ *                 drop   forgets slots: state and key; after that they are free
+ *                 pinned may the slot not leave now? NULL: all may
+ *                 heap   the largest slab beside the key table, NULL: none; emptied: no slot is in use any more, memory beside the key
+ *                        table may be given back
+ * Ownership   The operator's; the key table and the database are lent. Zero with `budget` set is closed.
+ * Errors      NO_MEMORY, STATE_CORRUPT, those of the driver. After one of them the job stops.
+ * Threads     One task.
+ */
+#ifndef SPATE_STATE_COLD_TABLE_H
+#define SPATE_STATE_COLD_TABLE_H
+
+#include "base/slab.h"
+#include "state/cold_rows.h"
+#include "state/key_table.h"
+
+enum cold_mark { COLD_STORED = 1, COLD_DIRTY = 2, COLD_USED = 4 };
+
+struct cold_table;
+struct cold_owner {
+    void *context;
+    enum status (*keys)(void *context, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err);
+    enum status (*rows)(void *context, struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err);
+    enum status (*add)(void *context, struct batch *batch, uint32_t *slots, struct error *err);
+    enum status (*drop)(void *context, const uint32_t *slots, uint32_t count, struct error *err);
+    bool (*pinned)(const void *context, uint32_t slot);
+    const struct slab *(*heap)(const void *context);
+    void (*emptied)(void *context);
+};
+struct cold_counters {
+    uint64_t hits, misses;                    /* rows whose key was in memory; keys that the database was asked for */
+    uint64_t fetched, spilled, spilled_bytes; /* units found there; units written, their bytes */
+};
+struct cold_table {
+    struct budget *budget;
+    struct cold_db *db;
+    struct cold_layout layout;
+    struct cold_owner owner;
+    struct key_table *keys;
+    uint32_t *key_columns; /* the layout's keys, then `more` */
+    uint8_t *marks;        /* by slot */
+    uint32_t mark_count, hand;
+    uint64_t stored, out;
+    struct cold_counters counters;
+    struct cold_scratch *scratch; /* made when first needed */
+};
+/* Takes up a database that may hold units of the layout already. Keys that are in the table count as DIRTY. */
+enum status cold_table_open(struct cold_table *cold, struct cold_db *db, const struct cold_layout *layout, const struct cold_owner *owner,
+                            struct key_table *keys, struct error *err);
+void cold_table_close(struct cold_table *cold);
+
+/* Of the selected rows of a batch those whose slot is SLOT_NONE are looked for in the database and put into the key table; *added: some were
+ * found (slots are as before: look again). columns: of the batch, the layout's keys, then `more`. */
+enum status cold_table_fetch(struct cold_table *cold, const struct batch *batch, const uint32_t *columns, const uint32_t *slots,
+                             bool *added, struct error *err);
+/* The same from keys and hashes: looks into the key table, by its columns `keys`, first. Free while out == 0. */
+enum status cold_table_fetch_keys(struct cold_table *cold, const struct batch *batch, const uint32_t *keys, const uint64_t *hashes,
+                                  bool *added, struct error *err);
+/* Marks for slots that the key table has: before cold_table_touch. */
+enum status cold_table_reserve(struct cold_table *cold, struct error *err);
+static inline void cold_table_touch(struct cold_table *cold, uint32_t slot, bool changed)
+{
+    cold->marks[slot] |= (uint8_t)(changed ? COLD_USED | COLD_DIRTY : COLD_USED);
+}
+/* Reserves, and touches the slots as changed; SLOT_NONE is passed over. */
+enum status cold_table_changed(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err);
+/* The slots will be removed: units that the database has of them are removed there. */
+enum status cold_table_forget(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err);
+/* All that is DIRTY is written; it stays in memory. Then the count of units. */
+enum status cold_table_write(struct cold_table *cold, struct error *err);
+/* Slots leave memory: `most` of them, those first that were not used for long; all: used or not. *evicted: how many did. */
+enum status cold_table_evict(struct cold_table *cold, uint32_t most, bool all, uint32_t *evicted, struct error *err);
+/* Will the next chunk make the table larger? */
+bool cold_table_is_full(const struct cold_table *cold);
+/* These slots, which are not pinned. */
+enum status cold_table_evict_slots(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err);
+
+/* For owner.rows: units[k] is the place of row k's slot among the slots asked for; ascending, also from call to call. */
+enum status cold_table_put(struct cold_table *cold, const struct batch *batch, const uint32_t *units, struct error *err);
+
+#endif
