@@ -3,11 +3,13 @@
  * usage: spate-bench-job [--first-tick] FILE.sql [KEY=VALUE]...      --first-tick: ends with the first tick that has rows
  *
  * Prints for each INSERT a line: rows read, seconds from its start to its end, milliseconds to its first tick with rows, checkpoints, longest and
- * last stall in ms, bytes of the last checkpoint, and peak memory of the process in MB.
+ * last stall in ms, bytes of the last checkpoint, peak memory of the process in MB, and the seconds of processor time of this thread (which is
+ * the worker, with one) and of the whole process.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "spate/spate.h"
@@ -43,6 +45,13 @@ static long peak_mb(void)
     return kb / 1024;
 }
 
+static double cpu_s(int who)
+{
+    struct rusage usage;
+    getrusage(who, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+}
+
 static void run_insert(const spate_session *session, spate_result *result, double start, bool first_tick)
 {
     int step = SPATE_STEP_WORKED;
@@ -57,10 +66,10 @@ static void run_insert(const spate_session *session, spate_result *result, doubl
         }
     }
     spate_result_progress(result, &progress);
-    printf("%llu\t%.4f\t%.1f\t%llu\t%.2f\t%.2f\t%llu\t%ld\n", (unsigned long long)progress.rows_read, now_s() - start,
+    printf("%llu\t%.4f\t%.1f\t%llu\t%.2f\t%.2f\t%llu\t%ld\t%.3f\t%.3f\n", (unsigned long long)progress.rows_read, now_s() - start,
            first == 0 ? 0.0 : (first - start) * 1e3, (unsigned long long)progress.checkpoints,
            (double)progress.checkpoint_longest_stall_us / 1e3, (double)progress.checkpoint_stall_us / 1e3,
-           (unsigned long long)progress.checkpoint_bytes, peak_mb());
+           (unsigned long long)progress.checkpoint_bytes, peak_mb(), cpu_s(RUSAGE_THREAD), cpu_s(RUSAGE_SELF));
     fflush(stdout);
 }
 

@@ -22,11 +22,11 @@ static bool may_recover(const spate_result *result, enum status status)
 
 static void close_attempt(spate_result *result)
 {
-    result->message = ""; /* it was the checkpointer's */
+    result->message = "";                     /* it was the checkpointer's */
+    checkpointer_close(result->checkpointer); /* before the job, whose memory its thread reads */
+    result->checkpointer = NULL;
     job_destroy(result->job);
     result->job = NULL;
-    checkpointer_close(result->checkpointer);
-    result->checkpointer = NULL;
     if (result->plan != NULL) {
         plan_close(result->plan);
     }

@@ -58,8 +58,8 @@ void spate_result_close(spate_result *result)
     *link = result->next;
     session_set_running(result->session, NULL);
     tell_the_end(result);
+    checkpointer_close(result->checkpointer); /* before the job, whose memory its thread reads */
     job_destroy(result->job);
-    checkpointer_close(result->checkpointer);
     journal_close(result->journal);
     if (result->plan != NULL) {
         plan_close(result->plan);

@@ -68,6 +68,17 @@ void text_append(struct text_builder *builder, const char *bytes, size_t length)
     builder->bytes[builder->length] = '\0';
 }
 
+char *text_append_room(struct text_builder *builder, size_t length)
+{
+    if (!text_reserve(builder, length)) {
+        return NULL;
+    }
+    char *room = builder->bytes + builder->length;
+    builder->length += length;
+    builder->bytes[builder->length] = '\0';
+    return room;
+}
+
 void text_append_text(struct text_builder *builder, const char *nul_terminated)
 {
     text_append(builder, nul_terminated, strlen(nul_terminated));

@@ -32,6 +32,7 @@ struct text_builder {
     bool failed;
 };
 void text_append(struct text_builder *builder, const char *bytes, size_t length);
+char *text_append_room(struct text_builder *builder, size_t length); /* its bytes are the caller's to set; NULL: no memory */
 void text_append_text(struct text_builder *builder, const char *nul_terminated);
 void text_append_char(struct text_builder *builder, char byte);
 void text_append_format(struct text_builder *builder, const char *format, ...) PRINTF_LIKE(2, 3);

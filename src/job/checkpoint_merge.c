@@ -11,6 +11,7 @@
 enum status checkpoint_note_operators(struct checkpointer *self, struct job *job, struct error *err)
 {
     self->operator_workers = job->worker_count;
+    self->max_parallelism = job->settings.pipeline.max_parallelism;
     TRY_ALLOC(self->operators, arena_alloc(self->arena, job->worker_count * sizeof *self->operators), err);
     for (uint32_t w = 0; w < job->worker_count; w++) {
         const struct circuit *circuit = job->workers[w].circuit;
@@ -77,6 +78,7 @@ static enum status merge_to(struct checkpointer *self, uint32_t worker, const st
     struct merge_input input = {self, chain};
     const struct snapshot_chain merged = {names, chain->count, read_stored, &input};
     TRY(snapshot_writer_create(self->spec.budget, true, self->pending.number, &writer, err));
+    snapshot_set_worker(writer, worker, self->operator_workers, self->max_parallelism);
     enum status status = snapshot_stream(writer, checkpoint_put_temporary, temporary, err);
     if (status == STATUS_OK) {
         status = snapshot_merge(self->operators[worker].operators, self->operators[worker].count, &merged, writer, self->spec.budget, err);
@@ -104,11 +106,24 @@ static enum status merge_chain(struct checkpointer *self, struct checkpoint_writ
     return status;
 }
 
+static uint64_t chain_rows(const struct generation *generation)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < generation->chain_count; i++) {
+        for (uint32_t f = 0; f < generation->chains[i].count; f++) {
+            rows += generation->chains[i].files[f].rows;
+        }
+    }
+    return rows;
+}
+
 bool checkpoint_wants_merge(const struct checkpointer *self)
 {
     const struct generation *last = &self->generations[self->generation_count - 1];
-    return !self->pending.ended && last->chains[0].count >= MERGE_FILES && last->chain_count == self->operator_workers &&
-           self->generation_count < GENERATIONS_MAX;
+    uint32_t files = last->chains[0].count;
+    bool may = !self->pending.ended && last->chain_count == self->operator_workers && self->generation_count < GENERATIONS_MAX;
+    bool gains = files >= MERGE_FILES && chain_rows(last) > 2 * self->pending.live + MERGE_ROWS_MIN;
+    return may && (gains || files >= MERGE_FILES_MAX);
 }
 
 enum status checkpoint_merge(struct checkpointer *self, struct error *err)

@@ -51,6 +51,7 @@ static enum status store_stream(struct checkpointer *self, struct checkpoint_wri
     TRY(checkpoint_add_file(writer, &source, rows, generation->arena, &chain->files[chain->count], err));
     chain->count++;
     pending->rows += rows;
+    pending->live += snapshot_live(pending->writers[worker]);
     pending->bytes += source.bytes;
     return STATUS_OK;
 }
@@ -70,6 +71,7 @@ static enum status store_file(struct checkpointer *self, struct checkpoint_write
     if (status == STATUS_OK) {
         chain->count++;
         pending->rows += rows;
+        pending->live += snapshot_live(pending->writers[worker]);
         pending->bytes += file.length;
     }
     text_builder_close(&file);

@@ -6,8 +6,9 @@
  * Checkpoint  Between two ticks, when one is due and none is under way: all operators write what changed into memory (job_save), a thread
  *             of its own compresses and stores it and commits the manifest, and the next checkpointer_step tells the sinks. The manifest
  *             is the arbiter: what it does not name has not happened.
- * Chains      Per worker a full file, then changes; after a restore or an error the next is full again. From MERGE_FILES on the thread
- *             merges the chain into one full file, file to file, and the next changes go on top of that.
+ * Chains      Per worker a full file, then changes; after a restore or an error the next is full again. When more than half of the rows
+ *             of a chain are superseded (and it has MERGE_FILES), or it has MERGE_FILES_MAX, the thread merges it into one full file,
+ *             file to file, and the next changes go on top of that: rows that only come are not written again and again.
  * One owner   A lock file in the storage's folder, held as long as the process lives; and whatever the storage: a manifest's number is
  *             created once, who comes second is FENCED and stops.
  *
@@ -23,7 +24,7 @@
 #include "job/journal.h"
 #include "storage/stores.h"
 
-enum { CHAIN_FILES = 16, MERGE_FILES = 8 };
+enum { CHAIN_FILES = 128, MERGE_FILES = 8, MERGE_FILES_MAX = 96, MERGE_ROWS_MIN = 1024 };
 
 struct checkpoint_settings {
     int64_t interval_us; /* 0: only the final one and savepoints */
@@ -75,7 +76,8 @@ enum status checkpointer_savepoint(struct checkpointer *self, struct job *job, c
 const char *checkpointer_job_id(const struct checkpointer *self);
 /* For the names of what sinks write: see connectors/sink.h. */
 void checkpointer_lineage(const struct checkpointer *self, uint32_t *lineage, uint64_t *saved);
-void checkpointer_close(struct checkpointer *self); /* NULL is allowed */
+/* Before the job is destroyed: a checkpoint that is being stored is read from the job's memory. NULL is allowed. */
+void checkpointer_close(struct checkpointer *self);
 
 struct checkpoint_figures {
     uint64_t completed, failed, last_number, last_bytes, last_rows;

@@ -47,7 +47,7 @@ struct pending {
     const struct cold_driver *driver;
     struct cold_folder *folder; /* where job_save put them */
     uint64_t identity;
-    uint64_t rows, bytes;
+    uint64_t rows, bytes, live;
     int64_t started_us;
 };
 /* Files of one worker's database in the storage. */
@@ -84,7 +84,7 @@ struct checkpointer {
     uint64_t failed_in_a_row;
     struct checkpoint_figures figures;
     struct chain_operators *operators; /* by worker, of the job that runs now */
-    uint32_t operator_workers;
+    uint32_t operator_workers, max_parallelism;
     struct storage_sweeper sweeper; /* the thread's */
     /* the thread that stores */
     struct pending pending;

@@ -84,7 +84,9 @@ static enum status save_circuit(void *context, struct circuit *circuit, struct e
 enum status job_save(struct job *job, const struct job_saving *saving, struct snapshot_writer **writers, struct error *err)
 {
     for (uint32_t i = 0; i < job->worker_count; i++) {
-        TRY(snapshot_writer_create(job->workers[i].circuit->budget, saving->full, saving->checkpoint, &writers[i], err));
+        const struct circuit *circuit = job->workers[i].circuit;
+        TRY(snapshot_writer_create(circuit->budget, saving->full, saving->checkpoint, &writers[i], err));
+        snapshot_set_worker(writers[i], i, job->worker_count, circuit->settings.max_parallelism);
         if (saving->put != NULL) {
             TRY(snapshot_stream(writers[i], saving->put, saving->put_contexts[i], err));
         }

@@ -77,6 +77,10 @@ enum status row_log_gather(const struct row_log *log, const uint64_t *numbers, u
                            uint32_t column_count, struct vector *vectors, struct error *err);
 /* All rows of a chunk as a batch over lent memory (nested columns are left out: NULL); `view` was made by batch_init. */
 void row_log_view(const struct row_log *log, uint32_t chunk, struct batch *view);
+/* Rows `from` to `to` of a chunk as new columns over lent memory, which stays as it is until the log is destroyed, whatever is appended.
+ * Not for a log with a time column, whose chunks are filled anew, nor with nested columns: row_log_can_lend. */
+bool row_log_can_lend(const struct row_log *log);
+enum status row_log_lend(const struct row_log *log, uint32_t chunk, uint32_t from, uint32_t to, struct vector *columns, struct error *err);
 /* The waiting rows of the chunk are in lists from now on. */
 void row_log_set_linked(struct row_log *log, uint32_t chunk);
 /* A chunk with rows of which none is later than `bound`, from `chunk` on; chunk_count: none. */

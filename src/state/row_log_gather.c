@@ -160,3 +160,44 @@ enum status row_log_gather(const struct row_log *log, const uint64_t *numbers, u
     }
     return STATUS_OK;
 }
+
+/* ---- lent ---- */
+
+bool row_log_can_lend(const struct row_log *log)
+{
+    for (uint32_t i = 0; i < log->column_count; i++) {
+        if (log->columns[i].encoded) {
+            return false;
+        }
+    }
+    return log->time_column == ROW_LOG_NO_TIME;
+}
+
+/* Bitmaps are copied: a word may have bits of rows that are still to come. */
+static enum status lend_validity(const struct row_log *log, const uint64_t *validity, uint32_t from, struct vector *vector,
+                                 struct error *err)
+{
+    TRY(vector_need_validity(log->budget, vector, vector->count, err));
+    for (uint32_t k = 0; k < vector->count; k++) {
+        uint32_t row = from + k;
+        if (((validity[row / 64] >> (row % 64)) & 1) == 0) {
+            vector_set_null(vector, k);
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status row_log_lend(const struct row_log *log, uint32_t chunk, uint32_t from, uint32_t to, struct vector *columns, struct error *err)
+{
+    for (uint32_t i = 0; i < log->column_count; i++) {
+        const struct log_column *column = &log->columns[i];
+        columns[i] = (struct vector){.type = column->type,
+                                     .physical = column->physical,
+                                     .count = to - from,
+                                     .values = column->values[chunk] + (size_t)from * column->width};
+        if (column->validity[chunk] != NULL) {
+            TRY(lend_validity(log, column->validity[chunk], from, &columns[i], err));
+        }
+    }
+    return STATUS_OK;
+}

@@ -10,7 +10,9 @@
  *             (`place`), whatever the parallelism was before.
  * Expiry      A table may have a column of BIGINT by which rows die without being listed: snapshot_expire gives a bound, and rows of older
  *             files that are below it are gone.
- * Ownership   The writer owns its blocks until snapshot_writer_destroy. Batches and ids are lent.
+ * Cost        A checkpoint stops ticks while rows are handed to the writer, so operators hand over batches as they are (snapshot_keep); they
+ *             are encoded, packed and summed when the file is put, in another thread.
+ * Ownership   The writer owns its blocks until snapshot_writer_destroy. Batches and ids are lent, unless said otherwise.
  * Threads     A writer is filled by its worker, then read by one other thread.
  * Errors      A block that is torn, of another version or whose checksum differs is BAD_RECORD and names the place in the file.
  */
@@ -20,7 +22,7 @@
 #include "data/batch.h"
 #include "sql/relation.h"
 
-enum { SNAPSHOT_VERSION = 1, SNAPSHOT_ID_MAX = 64 };
+enum { SNAPSHOT_VERSION = 2, SNAPSHOT_ID_MAX = 64 };
 
 enum snapshot_place {
     SNAPSHOT_ONE,   /* worker 0 */
@@ -44,6 +46,8 @@ struct snapshot_writer;
 enum status snapshot_writer_create(struct budget *budget, bool full, uint64_t checkpoint, struct snapshot_writer **writer,
                                    struct error *err);
 void snapshot_writer_destroy(struct snapshot_writer *writer);
+/* Whose rows these are; unless set, those of a job with one worker. */
+void snapshot_set_worker(struct snapshot_writer *writer, uint32_t worker, uint32_t worker_count, uint32_t max_parallelism);
 bool snapshot_is_full(const struct snapshot_writer *writer);
 uint64_t snapshot_checkpoint(const struct snapshot_writer *writer); /* its number */
 /* The tables that follow are of this operator. */
@@ -52,13 +56,20 @@ enum status snapshot_begin(struct snapshot_writer *writer, const char *operator_
 /* ids: by the k-th selected row. Weights are not looked at. */
 enum status snapshot_write(struct snapshot_writer *writer, uint32_t table, const uint64_t *ids, const struct batch *batch,
                            struct error *err);
+/* The same without the work: the batch becomes the writer's, also after an error, and is encoded when the file is put. Until then nobody
+ * may change or free what its columns point to: counted buffers, or memory that stays as it is for as long as the writer lives. ids are
+ * copied; NULL: first_id and up. */
+enum status snapshot_keep(struct snapshot_writer *writer, uint32_t table, const uint64_t *ids, uint64_t first_id, struct batch *batch,
+                          struct error *err);
 enum status snapshot_remove(struct snapshot_writer *writer, uint32_t table, const uint64_t *ids, uint32_t count, struct error *err);
 /* What older files hold of the table is void: this file has all of it. Before its first row. */
 enum status snapshot_replace(struct snapshot_writer *writer, uint32_t table, struct error *err);
 enum status snapshot_expire(struct snapshot_writer *writer, uint32_t table, int64_t bound, struct error *err);
 uint64_t snapshot_rows(const struct snapshot_writer *writer);
-size_t snapshot_bytes(const struct snapshot_writer *writer); /* in memory */
-/* The file, a piece at a time: compresses and sums as it goes. write is called in order. */
+/* So many rows more would a full file have: what tells when the files of a chain are worth merging. */
+void snapshot_note_live(struct snapshot_writer *writer, uint64_t rows);
+uint64_t snapshot_live(const struct snapshot_writer *writer);
+/* The file, a piece at a time: encodes and sums as it goes, and frees what was put. put is called in order. */
 typedef enum status snapshot_put(void *context, const void *bytes, size_t length, struct error *err);
 enum status snapshot_finish(struct snapshot_writer *writer, snapshot_put *put, void *context, struct error *err);
 

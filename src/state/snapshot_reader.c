@@ -3,10 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <zstd.h>
-
 #include "state/column_codec.h"
 #include "state/id_set.h"
+#include "state/packed_integers.h"
 #include "state/snapshot.h"
 #include "state/snapshot_format.h"
 
@@ -22,7 +21,10 @@ struct chain_table { /* of the whole chain */
     bool misfit, known;     /* nobody takes its rows; somebody has a table of the name */
     bool replaced;          /* nothing of older files counts */
     bool replaced_in_older; /* the same, from the next file on */
+    bool placed_alike;      /* the file at hand places its rows as the declaration does */
 };
+enum share { SHARE_NONE, SHARE_SOME, SHARE_ALL }; /* of a table in a file: this worker's */
+
 struct snapshot_reader {
     struct snapshot_target target;
     uint32_t chain;
@@ -31,12 +33,15 @@ struct snapshot_reader {
     /* the file at hand */
     const char *file;
     bool oldest, begun, ended;
+    struct snapshot_file_header header;
     uint64_t offset; /* of what is in `pending` */
     uint32_t blocks, block_bytes;
-    struct text_builder pending, raw;
+    struct text_builder pending;
+    struct column_coder coder;
     struct chain_table **numbered;
     uint32_t numbered_count, numbered_capacity;
     uint64_t hashes[CHUNK_ROWS], ids[CHUNK_ROWS];
+    int64_t read_ids[CHUNK_ROWS];
     uint16_t kept[CHUNK_ROWS];
 };
 
@@ -65,7 +70,7 @@ void snapshot_reader_destroy(struct snapshot_reader *reader)
         reader->tables = next;
     }
     text_builder_close(&reader->pending);
-    text_builder_close(&reader->raw);
+    column_coder_close(&reader->coder);
     free(reader->numbered);
     free(reader);
 }
@@ -97,6 +102,19 @@ static bool columns_fit(const struct snapshot_table *table, const char *lines, s
     }
     text_builder_close(&type);
     return line == end && fitting == table->schema->count;
+}
+
+/* Does the file say the same of where rows belong? */
+static bool is_placed_alike(const struct snapshot_table *table, const char *place)
+{
+    struct text_builder declared = {0};
+    bool alike = false;
+    if (table != NULL) {
+        snapshot_place_print(table, &declared);
+        alike = !declared.failed && strcmp(declared.bytes, place) == 0;
+    }
+    text_builder_close(&declared);
+    return alike;
 }
 
 static void claim(struct snapshot_reader *reader, struct chain_table *table, const char *operator_id, const char *name, const char *lines,
@@ -158,26 +176,37 @@ static enum status find_table(struct snapshot_reader *reader, const char *names,
     return STATUS_OK;
 }
 
+static enum status grow_numbered(struct snapshot_reader *reader, struct error *err)
+{
+    if (reader->numbered_count < reader->numbered_capacity) {
+        return STATUS_OK;
+    }
+    uint32_t capacity = reader->numbered_capacity == 0 ? 16 : reader->numbered_capacity * 2;
+    struct chain_table **grown = realloc(reader->numbered, capacity * sizeof(struct chain_table *));
+    if (grown == NULL) {
+        return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory to read a checkpoint");
+    }
+    reader->numbered = grown;
+    reader->numbered_capacity = capacity;
+    return STATUS_OK;
+}
+
 static enum status read_table(struct snapshot_reader *reader, const struct block_header *header, const char *payload, struct error *err)
 {
-    const char *end = payload + header->raw_bytes;
-    const char *name = memchr(payload, 0, header->raw_bytes);
-    const char *lines = name == NULL ? NULL : memchr(name + 1, 0, (size_t)(end - name - 1));
-    if (lines == NULL || header->table != reader->numbered_count) {
+    const char *end = payload + header->bytes, *ends[3], *at = payload; /* of the operator, the table, the place */
+    for (uint32_t i = 0; i < ARRAY_LENGTH(ends); i++) {
+        ends[i] = at == NULL ? NULL : memchr(at, 0, (size_t)(end - at));
+        at = ends[i] == NULL ? NULL : ends[i] + 1;
+    }
+    if (at == NULL || header->table != reader->numbered_count) {
         return corrupt(reader, "a table is declared in a way that cannot be", err);
     }
-    lines++;
-    if (reader->numbered_count == reader->numbered_capacity) {
-        uint32_t capacity = reader->numbered_capacity == 0 ? 16 : reader->numbered_capacity * 2;
-        struct chain_table **grown = realloc(reader->numbered, capacity * sizeof(struct chain_table *));
-        if (grown == NULL) {
-            return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory to read a checkpoint");
-        }
-        reader->numbered = grown;
-        reader->numbered_capacity = capacity;
-    }
-    return find_table(reader, payload, (size_t)(lines - payload), lines, (size_t)(end - lines), &reader->numbered[reader->numbered_count++],
-                      err);
+    struct chain_table *table;
+    TRY(grow_numbered(reader, err));
+    TRY(find_table(reader, payload, (size_t)(ends[1] + 1 - payload), at, (size_t)(end - at), &table, err));
+    table->placed_alike = is_placed_alike(table->declared, ends[1] + 1);
+    reader->numbered[reader->numbered_count++] = table;
+    return STATUS_OK;
 }
 
 /* ---- rows ---- */
@@ -187,30 +216,57 @@ static bool is_read_now(const struct snapshot_reader *reader, const struct chain
     return table->declared != NULL && !table->replaced && table->declared->after_others == reader->second_pass;
 }
 
-static bool is_mine(const struct snapshot_reader *reader, const struct snapshot_table *table, uint64_t hash)
+static bool is_mine(const struct snapshot_reader *reader, uint64_t hash)
 {
     const struct snapshot_target *target = &reader->target;
-    if (table->place == SNAPSHOT_HASH) {
-        uint32_t group = (uint32_t)(hash % target->max_parallelism);
-        return (uint32_t)((uint64_t)group * target->worker_count / target->max_parallelism) == target->worker;
+    uint32_t group = (uint32_t)(hash % target->max_parallelism);
+    return (uint32_t)((uint64_t)group * target->worker_count / target->max_parallelism) == target->worker;
+}
+
+/* The first key group of a worker. */
+static uint32_t first_group(uint32_t worker, uint32_t worker_count, uint32_t max_parallelism)
+{
+    return (uint32_t)(((uint64_t)worker * max_parallelism + worker_count - 1) / worker_count);
+}
+
+/* What of the table's rows in this file is the worker's own, before they are looked at. */
+static enum share share_of(const struct snapshot_reader *reader, const struct chain_table *table)
+{
+    const struct snapshot_target *target = &reader->target;
+    const struct snapshot_file_header *file = &reader->header;
+    if (table->declared->place == SNAPSHOT_EVERY || target->worker_count == 1) {
+        return SHARE_ALL;
     }
-    return table->place == SNAPSHOT_EVERY || target->worker == 0;
+    if (table->declared->place == SNAPSHOT_ONE) {
+        return target->worker == 0 ? SHARE_ALL : SHARE_NONE;
+    }
+    if (!table->placed_alike || file->max_parallelism != target->max_parallelism) {
+        return SHARE_SOME;
+    }
+    uint32_t groups = target->max_parallelism;
+    uint32_t first = first_group(file->worker, file->worker_count, groups), end = first_group(file->worker + 1, file->worker_count, groups);
+    uint32_t own_first = first_group(target->worker, target->worker_count, groups);
+    uint32_t own_end = first_group(target->worker + 1, target->worker_count, groups);
+    if (end <= own_first || first >= own_end) {
+        return SHARE_NONE;
+    }
+    return first >= own_first && end <= own_end ? SHARE_ALL : SHARE_SOME;
 }
 
 /* Which rows of the batch are the last of their id, alive, and of this worker. */
-static enum status choose_rows(struct snapshot_reader *reader, struct chain_table *table, const struct batch *batch, const uint64_t *ids,
-                               uint32_t *count, struct error *err)
+static enum status choose_rows(struct snapshot_reader *reader, struct chain_table *table, const struct batch *batch, uint32_t *count,
+                               struct error *err)
 {
     const struct snapshot_table *declared = table->declared;
-    if (declared->place == SNAPSHOT_HASH) {
+    bool all = share_of(reader, table) == SHARE_ALL;
+    if (!all) {
         batch_hash(batch, declared->place_columns, declared->place_count, reader->hashes);
     }
     *count = 0;
     for (uint32_t row = 0; row < batch->count; row++) {
-        uint64_t id;
-        memcpy(&id, (const char *)ids + row * sizeof id, sizeof id);
+        uint64_t id = (uint64_t)reader->read_ids[row];
         bool alive = table->expiry < 0 || vector_int64(&batch->columns[table->expiry])[row] >= table->bound;
-        if (alive && is_mine(reader, declared, reader->hashes[row]) && !id_set_has(&table->seen, id)) {
+        if (alive && (all || is_mine(reader, reader->hashes[row])) && !id_set_has(&table->seen, id)) {
             reader->ids[*count] = id;
             reader->kept[(*count)++] = (uint16_t)row;
         }
@@ -237,25 +293,33 @@ static enum status deliver(struct snapshot_reader *reader, const struct chain_ta
     return status;
 }
 
+static enum status read_ids(struct snapshot_reader *reader, const struct block_header *header, const uint8_t **cursor, const uint8_t *end,
+                            struct error *err)
+{
+    if (header->rows == 0 || header->rows > CHUNK_ROWS ||
+        !packed_integers_decode(reader->read_ids, header->rows, sizeof *reader->read_ids, cursor, end)) {
+        return corrupt(reader, "a block has a number of rows that cannot be", err);
+    }
+    return STATUS_OK;
+}
+
 static enum status read_rows(struct snapshot_reader *reader, struct chain_table *table, const struct block_header *header,
                              const char *payload, struct error *err)
 {
     const struct schema *schema = table->declared->schema;
-    const uint8_t *cursor = (const uint8_t *)payload, *end = cursor + header->raw_bytes;
-    if (header->rows == 0 || header->rows > CHUNK_ROWS || header->raw_bytes < header->rows * sizeof(uint64_t)) {
-        return corrupt(reader, "a block has a number of rows that cannot be", err);
-    }
-    cursor += header->rows * sizeof(uint64_t);
+    const uint8_t *cursor = (const uint8_t *)payload, *end = cursor + header->bytes;
+    TRY(read_ids(reader, header, &cursor, end, err));
     struct batch batch = {0};
     TRY(batch_init(&batch, schema->count, err));
     batch.count = header->rows;
     enum status status = STATUS_OK;
     for (uint32_t i = 0; i < schema->count && status == STATUS_OK; i++) {
-        status = column_decode(reader->target.budget, schema->columns[i].type, header->rows, &cursor, end, &batch.columns[i], err);
+        status = column_decode(&reader->coder, reader->target.budget, schema->columns[i].type, header->rows, &cursor, end,
+                               &batch.columns[i], err);
     }
     uint32_t count = 0;
     if (status == STATUS_OK) {
-        status = choose_rows(reader, table, &batch, (const uint64_t *)(const void *)payload, &count, err);
+        status = choose_rows(reader, table, &batch, &count, err);
     }
     if (status == STATUS_OK) {
         status = deliver(reader, table, &batch, count, err);
@@ -267,13 +331,10 @@ static enum status read_rows(struct snapshot_reader *reader, struct chain_table 
 static enum status read_removed(struct snapshot_reader *reader, struct chain_table *table, const struct block_header *header,
                                 const char *payload, struct error *err)
 {
-    if (header->raw_bytes != header->rows * sizeof(uint64_t)) {
-        return corrupt(reader, "a list of removed rows has a length that cannot be", err);
-    }
+    const uint8_t *cursor = (const uint8_t *)payload;
+    TRY(read_ids(reader, header, &cursor, cursor + header->bytes, err));
     for (uint32_t i = 0; i < header->rows && !reader->oldest; i++) {
-        uint64_t id;
-        memcpy(&id, payload + i * sizeof id, sizeof id);
-        TRY(id_set_add(&table->seen, id, err));
+        TRY(id_set_add(&table->seen, (uint64_t)reader->read_ids[i], err));
     }
     return STATUS_OK;
 }
@@ -284,7 +345,7 @@ static enum status read_bound(struct snapshot_reader *reader, struct chain_table
     const struct schema *schema = table->declared->schema;
     int64_t bound;
     int32_t column;
-    if (header->raw_bytes != sizeof bound + sizeof column) {
+    if (header->bytes != sizeof bound + sizeof column) {
         return corrupt(reader, "a bound has a length that cannot be", err);
     }
     memcpy(&bound, payload, sizeof bound);
@@ -315,7 +376,8 @@ static enum status read_block(struct snapshot_reader *reader, const struct block
     if (table->misfit && header->kind == BLOCK_ROWS) {
         return refuse_rows(reader, table, err);
     }
-    if (!is_read_now(reader, table)) {
+    bool of_rows = header->kind == BLOCK_ROWS || header->kind == BLOCK_REMOVE;
+    if (!is_read_now(reader, table) || (of_rows && share_of(reader, table) == SHARE_NONE)) {
         return STATUS_OK;
     }
     switch (header->kind) {
@@ -333,51 +395,19 @@ static enum status read_block(struct snapshot_reader *reader, const struct block
     }
 }
 
-static bool needs_payload(const struct snapshot_reader *reader, const struct block_header *header)
-{
-    if (header->kind != BLOCK_ROWS || header->table >= reader->numbered_count) {
-        return true;
-    }
-    const struct chain_table *table = reader->numbered[header->table];
-    return table->misfit || is_read_now(reader, table);
-}
-
-static enum status unpack(struct snapshot_reader *reader, const struct block_header *header, const char *stored, const char **payload,
-                          struct error *err)
-{
-    if (header->codec == CODEC_NONE && header->raw_bytes == header->stored_bytes) {
-        *payload = stored;
-        return STATUS_OK;
-    }
-    if (header->codec != CODEC_ZSTD || header->raw_bytes > BLOCK_BYTES_MAX) {
-        return corrupt(reader, "a block of an unknown codec", err);
-    }
-    if (reader->raw.capacity < header->raw_bytes) {
-        char *grown = realloc(reader->raw.bytes, header->raw_bytes);
-        if (grown == NULL) {
-            return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory to read a checkpoint");
-        }
-        reader->raw.bytes = grown;
-        reader->raw.capacity = header->raw_bytes;
-    }
-    size_t length = ZSTD_decompress(reader->raw.bytes, header->raw_bytes, stored, header->stored_bytes);
-    if (ZSTD_isError(length) || length != header->raw_bytes) {
-        return corrupt(reader, "a block does not unpack", err);
-    }
-    *payload = reader->raw.bytes;
-    return STATUS_OK;
-}
-
 static enum status check_file_header(struct snapshot_reader *reader, const char *bytes, struct error *err)
 {
-    struct snapshot_file_header header;
-    memcpy(&header, bytes, sizeof header);
-    if (memcmp(header.magic, SNAPSHOT_MAGIC, sizeof header.magic) != 0) {
+    struct snapshot_file_header *header = &reader->header;
+    memcpy(header, bytes, sizeof *header);
+    if (memcmp(header->magic, SNAPSHOT_MAGIC, sizeof header->magic) != 0) {
         return corrupt(reader, "it is no file of state", err);
     }
-    if (header.version != SNAPSHOT_VERSION) {
+    if (header->version != SNAPSHOT_VERSION) {
         return error_set(err, ERROR_STATE_CORRUPT, "the file of state '%s' has version %u; this program reads version %d", reader->file,
-                         header.version, SNAPSHOT_VERSION);
+                         header->version, SNAPSHOT_VERSION);
+    }
+    if (header->worker_count == 0 || header->worker >= header->worker_count) {
+        return corrupt(reader, "it is of a worker that cannot be", err);
     }
     return STATUS_OK;
 }
@@ -395,22 +425,19 @@ static enum status read_whole(struct snapshot_reader *reader, const char *bytes,
     while (reader->begun && length - *used >= sizeof(struct block_header)) {
         struct block_header header;
         memcpy(&header, bytes + *used, sizeof header);
-        if (header.magic != BLOCK_MAGIC || header.stored_bytes > BLOCK_BYTES_MAX || reader->ended) {
+        if (header.magic != BLOCK_MAGIC || header.bytes > BLOCK_BYTES_MAX || reader->ended) {
             return corrupt(reader, "no block begins here", err);
         }
-        size_t whole = sizeof header + header.stored_bytes;
+        size_t whole = sizeof header + header.bytes;
         if (length - *used < whole) {
             break;
         }
-        const char *stored = bytes + *used + sizeof header, *payload;
-        if (block_checksum(&header, stored) != header.checksum) {
+        const char *payload = bytes + *used + sizeof header;
+        if (block_checksum(&header, payload) != header.checksum) {
             return corrupt(reader, "the checksum of a block differs", err);
         }
         reader->block_bytes = (uint32_t)whole;
-        if (needs_payload(reader, &header)) {
-            TRY(unpack(reader, &header, stored, &payload, err));
-            TRY(read_block(reader, &header, payload, err));
-        }
+        TRY(read_block(reader, &header, payload, err));
         reader->blocks++;
         reader->offset += whole;
         *used += whole;

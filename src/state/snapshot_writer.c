@@ -1,30 +1,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <zstd.h>
-
 #include "state/column_codec.h"
+#include "state/packed_integers.h"
 #include "state/snapshot.h"
 #include "state/snapshot_format.h"
 
-enum { COMPRESS_FROM = 512, COMPRESS_LEVEL = 1 };
-
+/* Rows are encoded when the file is put: what is kept until then are the batch and the ids, in `payload`, or NULL: first_id and up. */
 struct block {
     struct block_header header;
     char *payload;
+    bool is_batch;
+    struct batch batch;
+    uint64_t first_id;
 };
 struct snapshot_writer {
     struct budget *budget;
     bool full;
     uint64_t checkpoint;
+    struct snapshot_file_header file;
     struct block *blocks;
     uint32_t block_count, block_capacity;
     uint32_t table_count;                /* of all operators so far */
     uint32_t first_table;                /* of the operator at hand */
     const struct snapshot_table *tables; /* its tables */
-    uint64_t rows;
-    size_t bytes;
-    struct text_builder scratch, packed;
+    uint64_t rows, live;
+    size_t bytes; /* charged */
+    struct text_builder scratch;
+    struct column_coder coder;
     snapshot_put *put; /* a writer that streams; else NULL */
     void *put_context;
     uint32_t put_count;
@@ -40,8 +43,24 @@ enum status snapshot_writer_create(struct budget *budget, bool full, uint64_t ch
     created->budget = budget;
     created->full = full;
     created->checkpoint = checkpoint;
+    created->file = (struct snapshot_file_header){.version = SNAPSHOT_VERSION, .full = full, .worker_count = 1, .max_parallelism = 1};
+    memcpy(created->file.magic, SNAPSHOT_MAGIC, sizeof created->file.magic);
     *writer = created;
     return STATUS_OK;
+}
+
+void snapshot_set_worker(struct snapshot_writer *writer, uint32_t worker, uint32_t worker_count, uint32_t max_parallelism)
+{
+    writer->file.worker = worker;
+    writer->file.worker_count = worker_count;
+    writer->file.max_parallelism = max_parallelism;
+}
+
+static void block_release(struct block *block)
+{
+    free(block->payload);
+    batch_release(&block->batch);
+    *block = (struct block){0};
 }
 
 void snapshot_writer_destroy(struct snapshot_writer *writer)
@@ -50,12 +69,12 @@ void snapshot_writer_destroy(struct snapshot_writer *writer)
         return;
     }
     for (uint32_t i = 0; i < writer->block_count; i++) {
-        free(writer->blocks[i].payload);
+        block_release(&writer->blocks[i]);
     }
     budget_release(writer->budget, writer->bytes);
     free(writer->blocks);
     text_builder_close(&writer->scratch);
-    text_builder_close(&writer->packed);
+    column_coder_close(&writer->coder);
     free(writer);
 }
 
@@ -74,9 +93,14 @@ uint64_t snapshot_rows(const struct snapshot_writer *writer)
     return writer->rows;
 }
 
-size_t snapshot_bytes(const struct snapshot_writer *writer)
+void snapshot_note_live(struct snapshot_writer *writer, uint64_t rows)
 {
-    return writer->bytes;
+    writer->live += rows;
+}
+
+uint64_t snapshot_live(const struct snapshot_writer *writer)
+{
+    return writer->live;
 }
 
 static enum status no_room(struct error *err)
@@ -84,21 +108,29 @@ static enum status no_room(struct error *err)
     return error_set(err, ERROR_BUDGET_SPENT, "no room for the state of a checkpoint");
 }
 
-static enum status put_block(struct snapshot_writer *writer, struct block *block, snapshot_put *put, void *context, struct error *err);
+/* ---- blocks ---- */
 
-/* A block with `scratch` as its payload: put, or kept as a copy. */
-static enum status add_block(struct snapshot_writer *writer, enum block_kind kind, uint32_t table, uint32_t rows, struct error *err)
+static enum status put_block(const struct block_header *unsummed, const void *payload, snapshot_put *put, void *context, struct error *err)
+{
+    struct block_header header = *unsummed;
+    header.checksum = block_checksum(&header, payload);
+    TRY(put(context, &header, sizeof header, err));
+    return header.bytes == 0 ? STATUS_OK : put(context, payload, header.bytes, err);
+}
+
+static enum status put_scratch(struct snapshot_writer *writer, struct block_header *header, snapshot_put *put, void *context,
+                               struct error *err)
 {
     if (writer->scratch.failed || writer->scratch.length > BLOCK_BYTES_MAX) {
         return no_room(err);
     }
-    size_t length = writer->scratch.length;
-    struct block_header header = {.magic = BLOCK_MAGIC, .kind = (uint8_t)kind, .table = table, .rows = rows, .raw_bytes = (uint32_t)length};
-    if (writer->put != NULL) {
-        struct block block = {header, writer->scratch.bytes};
-        writer->put_count++;
-        return put_block(writer, &block, writer->put, writer->put_context, err);
-    }
+    header->bytes = (uint32_t)writer->scratch.length;
+    return put_block(header, writer->scratch.bytes, put, context, err);
+}
+
+static enum status new_block(struct snapshot_writer *writer, const struct block_header *header, size_t payload, struct block **block,
+                             struct error *err)
+{
     if (writer->block_count == writer->block_capacity) {
         uint32_t capacity = writer->block_capacity == 0 ? 64 : writer->block_capacity * 2;
         struct block *grown = realloc(writer->blocks, capacity * sizeof *grown);
@@ -108,19 +140,46 @@ static enum status add_block(struct snapshot_writer *writer, enum block_kind kin
         writer->blocks = grown;
         writer->block_capacity = capacity;
     }
-    if (!budget_charge(writer->budget, length)) {
+    if (!budget_charge(writer->budget, payload)) {
         return no_room(err);
     }
-    writer->bytes += length;
-    char *payload = malloc(length + 1);
-    if (payload == NULL) {
+    writer->bytes += payload;
+    struct block made = {.header = *header};
+    if (payload > 0 && (made.payload = malloc(payload)) == NULL) {
         return no_room(err);
     }
-    if (length > 0) {
-        memcpy(payload, writer->scratch.bytes, length);
-    }
-    writer->blocks[writer->block_count++] = (struct block){header, payload};
+    *block = &writer->blocks[writer->block_count++];
+    **block = made;
     return STATUS_OK;
+}
+
+/* A block with `scratch` as its payload: put, or kept as a copy. */
+static enum status add_block(struct snapshot_writer *writer, enum block_kind kind, uint32_t table, uint32_t rows, struct error *err)
+{
+    struct block_header header = {.magic = BLOCK_MAGIC, .kind = (uint8_t)kind, .table = table, .rows = rows};
+    struct block *block;
+    if (writer->put != NULL) {
+        writer->put_count++;
+        return put_scratch(writer, &header, writer->put, writer->put_context, err);
+    }
+    if (writer->scratch.failed || writer->scratch.length > BLOCK_BYTES_MAX) {
+        return no_room(err);
+    }
+    header.bytes = (uint32_t)writer->scratch.length;
+    TRY(new_block(writer, &header, header.bytes, &block, err));
+    if (header.bytes > 0) {
+        memcpy(block->payload, writer->scratch.bytes, header.bytes);
+    }
+    return STATUS_OK;
+}
+
+void snapshot_place_print(const struct snapshot_table *table, struct text_builder *text)
+{
+    static const char *const names[] = {[SNAPSHOT_ONE] = "one", [SNAPSHOT_HASH] = "hash", [SNAPSHOT_EVERY] = "every"};
+    text_append_text(text, names[table->place]);
+    for (uint32_t i = 0; table->place == SNAPSHOT_HASH && i < table->place_count; i++) {
+        text_append_format(text, " %u", table->place_columns[i]);
+    }
 }
 
 static enum status declare_table(struct snapshot_writer *writer, const char *operator_id, const struct snapshot_table *table,
@@ -130,6 +189,8 @@ static enum status declare_table(struct snapshot_writer *writer, const char *ope
     text_builder_clear(text);
     text_append(text, operator_id, strlen(operator_id) + 1);
     text_append(text, table->name, strlen(table->name) + 1);
+    snapshot_place_print(table, text);
+    text_append_char(text, '\0');
     for (uint32_t i = 0; i < table->schema->count; i++) {
         text_append_format(text, "%s\t", table->schema->columns[i].name);
         type_print(table->schema->columns[i].type, text);
@@ -154,21 +215,63 @@ void snapshot_resume(struct snapshot_writer *writer, uint32_t first_table)
     writer->first_table = first_table;
 }
 
+/* ids NULL: first_id and up. */
+static void encode_ids(const uint64_t *ids, uint64_t first_id, uint32_t count, struct text_builder *out)
+{
+    int64_t list[CHUNK_ROWS];
+    for (uint32_t k = 0; k < count; k++) {
+        list[k] = (int64_t)(ids == NULL ? first_id + k : ids[k]);
+    }
+    packed_integers_encode(list, count, sizeof *list, out);
+}
+
+static void encode_rows(struct snapshot_writer *writer, const uint64_t *ids, uint64_t first_id, const struct batch *batch)
+{
+    struct selection rows = batch_selection(batch);
+    text_builder_clear(&writer->scratch);
+    encode_ids(ids, first_id, rows.count, &writer->scratch);
+    for (uint32_t i = 0; i < batch->column_count; i++) {
+        column_encode(&writer->coder, &batch->columns[i], rows, &writer->scratch);
+    }
+}
+
 enum status snapshot_write(struct snapshot_writer *writer, uint32_t table, const uint64_t *ids, const struct batch *batch,
                            struct error *err)
 {
-    struct selection rows = batch_selection(batch);
-    if (rows.count == 0) {
+    uint32_t count = batch_rows(batch);
+    if (count == 0) {
         return STATUS_OK;
     }
-    struct text_builder *payload = &writer->scratch;
-    text_builder_clear(payload);
-    text_append(payload, (const char *)ids, rows.count * sizeof *ids);
-    for (uint32_t i = 0; i < batch->column_count; i++) {
-        column_encode(&batch->columns[i], rows, payload);
+    encode_rows(writer, ids, 0, batch);
+    writer->rows += count;
+    return add_block(writer, BLOCK_ROWS, writer->first_table + table, count, err);
+}
+
+enum status snapshot_keep(struct snapshot_writer *writer, uint32_t table, const uint64_t *ids, uint64_t first_id, struct batch *batch,
+                          struct error *err)
+{
+    struct block *block;
+    uint32_t count = batch_rows(batch);
+    size_t bytes = ids == NULL ? 0 : count * sizeof *ids;
+    const struct block_header header = {.magic = BLOCK_MAGIC, .kind = BLOCK_ROWS, .table = writer->first_table + table, .rows = count};
+    enum status status = STATUS_OK;
+    if (count > 0 && writer->put != NULL) {
+        status = snapshot_write(writer, table, ids, batch, err);
+    } else if (count > 0) {
+        status = new_block(writer, &header, bytes, &block, err);
+        if (status == STATUS_OK) {
+            block->is_batch = true;
+            block->batch = *batch;
+            block->first_id = first_id;
+            if (ids != NULL) {
+                memcpy(block->payload, ids, bytes);
+            }
+            writer->rows += count;
+            *batch = (struct batch){0};
+        }
     }
-    writer->rows += rows.count;
-    return add_block(writer, BLOCK_ROWS, writer->first_table + table, rows.count, err);
+    batch_release(batch);
+    return status;
 }
 
 enum status snapshot_remove(struct snapshot_writer *writer, uint32_t table, const uint64_t *ids, uint32_t count, struct error *err)
@@ -176,7 +279,7 @@ enum status snapshot_remove(struct snapshot_writer *writer, uint32_t table, cons
     for (uint32_t done = 0; done < count; done += CHUNK_ROWS) {
         uint32_t part = count - done < CHUNK_ROWS ? count - done : CHUNK_ROWS;
         text_builder_clear(&writer->scratch);
-        text_append(&writer->scratch, (const char *)(ids + done), part * sizeof *ids);
+        encode_ids(ids + done, 0, part, &writer->scratch);
         TRY(add_block(writer, BLOCK_REMOVE, writer->first_table + table, part, err));
     }
     return STATUS_OK;
@@ -215,47 +318,26 @@ enum status snapshot_write_cells(struct snapshot_writer *writer, uint32_t table,
 
 /* ---- the file ---- */
 
-static enum status put_block(struct snapshot_writer *writer, struct block *block, snapshot_put *put, void *context, struct error *err)
-{
-    struct block_header *header = &block->header;
-    const char *payload = block->payload;
-    header->codec = CODEC_NONE;
-    header->stored_bytes = header->raw_bytes;
-    if (header->raw_bytes >= COMPRESS_FROM) {
-        size_t bound = ZSTD_compressBound(header->raw_bytes);
-        if (writer->packed.capacity < bound) {
-            char *grown = realloc(writer->packed.bytes, bound);
-            if (grown == NULL) {
-                return no_room(err);
-            }
-            writer->packed.bytes = grown;
-            writer->packed.capacity = bound;
-        }
-        size_t length = ZSTD_compress(writer->packed.bytes, bound, payload, header->raw_bytes, COMPRESS_LEVEL);
-        if (!ZSTD_isError(length) && length < header->raw_bytes) {
-            header->codec = CODEC_ZSTD;
-            header->stored_bytes = (uint32_t)length;
-            payload = writer->packed.bytes;
-        }
-    }
-    header->checksum = block_checksum(header, payload);
-    TRY(put(context, header, sizeof *header, err));
-    return header->stored_bytes == 0 ? STATUS_OK : put(context, payload, header->stored_bytes, err);
-}
-
-static enum status put_file_header(const struct snapshot_writer *writer, snapshot_put *put, void *context, struct error *err)
-{
-    struct snapshot_file_header header = {.version = SNAPSHOT_VERSION, .full = writer->full};
-    memcpy(header.magic, SNAPSHOT_MAGIC, sizeof header.magic);
-    return put(context, &header, sizeof header, err);
-}
-
 enum status snapshot_stream(struct snapshot_writer *writer, snapshot_put *put, void *context, struct error *err)
 {
-    TRY(put_file_header(writer, put, context, err));
+    TRY(put(context, &writer->file, sizeof writer->file, err));
     writer->put = put;
     writer->put_context = context;
     return STATUS_OK;
+}
+
+/* What was put is not needed any more. */
+static enum status put_kept(struct snapshot_writer *writer, struct block *block, snapshot_put *put, void *context, struct error *err)
+{
+    enum status status;
+    if (block->is_batch) {
+        encode_rows(writer, (const uint64_t *)(const void *)block->payload, block->first_id, &block->batch);
+        status = put_scratch(writer, &block->header, put, context, err);
+    } else {
+        status = put_block(&block->header, block->payload, put, context, err);
+    }
+    block_release(block);
+    return status;
 }
 
 enum status snapshot_finish(struct snapshot_writer *writer, snapshot_put *put, void *context, struct error *err)
@@ -265,9 +347,9 @@ enum status snapshot_finish(struct snapshot_writer *writer, snapshot_put *put, v
     if (writer->put != NULL) {
         return STATUS_OK;
     }
-    TRY(put_file_header(writer, put, context, err));
+    TRY(put(context, &writer->file, sizeof writer->file, err));
     for (uint32_t i = 0; i < writer->block_count; i++) {
-        TRY(put_block(writer, &writer->blocks[i], put, context, err));
+        TRY(put_kept(writer, &writer->blocks[i], put, context, err));
     }
     return STATUS_OK;
 }

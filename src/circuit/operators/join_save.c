@@ -133,6 +133,7 @@ struct side_save {
     uint64_t ids[CHUNK_ROWS], removed[CHUNK_ROWS];
     row_handle rows[CHUNK_ROWS];
     int64_t ends[CHUNK_ROWS], numbers[CHUNK_ROWS];
+    struct vector ones;
 };
 
 static int64_t entry_number(const struct side_save *save, const struct side_numbers *at, uint32_t number, uint32_t k)
@@ -180,7 +181,7 @@ static enum status save_flush(struct side_save *save, struct error *err)
     batch.count = save->count;
     enum status status = fill_batch(save, &batch, err);
     if (status == STATUS_OK) {
-        status = snapshot_write(save->writer, save->which, save->ids, &batch, err);
+        status = snapshot_keep(save->writer, save->which, save->ids, 0, &batch, err);
     }
     batch_release(&batch);
     save->count = 0;
@@ -199,12 +200,61 @@ static enum status save_entry(struct side_save *save, uint32_t entry, int64_t en
     return save->count == CHUNK_ROWS ? save_flush(save, err) : STATUS_OK;
 }
 
+/* A column of weights: the chunk's, lent like its rows, or one of 1 for all blocks. */
+static enum status lend_weights(struct side_save *save, const struct log_chunk *chunk, uint32_t from, struct vector *weights,
+                                struct error *err)
+{
+    if (chunk->weights != NULL) {
+        *weights = (struct vector){
+            .type = &type_bigint_not_null, .physical = PHYSICAL_INT64, .count = chunk->count - from, .values = chunk->weights + from};
+        return STATUS_OK;
+    }
+    if (save->ones.values == NULL) {
+        int64_t ones[LOG_CHUNK_ROWS];
+        for (uint32_t row = 0; row < LOG_CHUNK_ROWS; row++) {
+            ones[row] = 1;
+        }
+        TRY(state_number_column(node_budget(&save->self->node), ones, LOG_CHUNK_ROWS, &save->ones, err));
+    }
+    return vector_ref(&save->ones, weights, err);
+}
+
+static enum status lend_chunk(struct side_save *save, uint32_t c, uint32_t from, struct error *err)
+{
+    const struct join_side *side = &save->self->state.sides[save->which];
+    const struct log_chunk *chunk = &side->log->chunks[c];
+    struct batch batch = {0};
+    if (from == chunk->count) {
+        return STATUS_OK;
+    }
+    struct side_numbers at = side_numbers(save->self, save->which);
+    TRY(batch_init(&batch, at.count, err));
+    batch.count = chunk->count - from;
+    if (at.written != 0) { /* rows of a log have no time-to-live */
+        batch.columns[at.written] = (struct vector){.type = &type_bigint, .physical = PHYSICAL_NULL, .count = batch.count};
+    }
+    enum status status = row_log_lend(side->log, c, from, chunk->count, batch.columns, err);
+    if (status == STATUS_OK) {
+        status = lend_weights(save, chunk, from, &batch.columns[at.weight], err);
+    }
+    if (status == STATUS_OK) {
+        status = snapshot_keep(save->writer, save->which, NULL, row_log_number(c, from), &batch, err);
+    }
+    batch_release(&batch);
+    return status;
+}
+
 static enum status save_log(struct side_save *save, struct error *err)
 {
     struct row_log *log = save->self->state.sides[save->which].log;
+    bool lends = row_log_can_lend(log) && side_numbers(save->self, save->which).weight == log->column_count;
     for (uint32_t c = 0; c < log->chunk_count; c++) {
         struct log_chunk *chunk = &log->chunks[c];
-        for (uint32_t row = save->all ? 0 : chunk->saved; row < chunk->count; row++) {
+        uint32_t from = save->all ? 0 : chunk->saved;
+        if (lends) {
+            TRY(lend_chunk(save, c, from, err));
+        }
+        for (uint32_t row = from; row < chunk->count && !lends; row++) {
             TRY(save_entry(save, row_log_number(c, row), 0, err));
         }
         chunk->saved = chunk->count;
@@ -286,6 +336,7 @@ static enum status save_side(struct side_save *save, const struct time_heap *end
     if (side->input->everywhere && self->node.circuit->worker > 0) {
         return STATUS_OK;
     }
+    snapshot_note_live(save->writer, side->log != NULL ? side->log->rows : side->entry_count);
     if (!full && save->all) {
         TRY(snapshot_replace(save->writer, save->which, err));
     }
@@ -302,6 +353,7 @@ enum status join_save(struct join *self, const struct time_heap *ends, struct sn
     if (save == NULL) {
         return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for a checkpoint");
     }
+    save->ones = (struct vector){0};
     for (uint32_t which = 0; which < TABLE_SIDES && status == STATUS_OK; which++) {
         save->self = self;
         save->writer = writer;
@@ -310,6 +362,7 @@ enum status join_save(struct join *self, const struct time_heap *ends, struct sn
         status = save_side(save, ends, err);
         dirty_slots_clear(&self->state.sides[which].dirty);
     }
+    vector_release(&save->ones);
     free(save);
     TRY(status);
     if (self->spec->null_aware) {

@@ -70,7 +70,7 @@ static enum status save_flush(struct row_save *save, struct error *err)
         status = state_number_column(node_budget(save->node), save->numbers[i], save->count, &batch.columns[save->stored_count + i], err);
     }
     if (status == STATUS_OK) {
-        status = snapshot_write(save->writer, save->table, save->ids, &batch, err);
+        status = snapshot_keep(save->writer, save->table, save->ids, 0, &batch, err);
     }
     batch_release(&batch);
     save->count = 0;
@@ -79,6 +79,7 @@ static enum status save_flush(struct row_save *save, struct error *err)
 
 enum status row_save_add(struct row_save *save, row_handle row, const int64_t *numbers, struct error *err)
 {
+    snapshot_note_live(save->writer, 1);
     if (!save->all) {
         if (!id_set_has(&save->touched->ids, row)) {
             return STATUS_OK;

@@ -102,7 +102,7 @@ static enum status chunk_flush(struct session_chunk *chunk, struct error *err)
     batch.count = chunk->count;
     enum status status = chunk_columns(chunk, &batch, err);
     if (status == STATUS_OK) {
-        status = snapshot_write(chunk->writer, TABLE_SESSIONS, chunk->ids, &batch, err);
+        status = snapshot_keep(chunk->writer, TABLE_SESSIONS, chunk->ids, 0, &batch, err);
     }
     batch_release(&batch);
     chunk->count = 0;

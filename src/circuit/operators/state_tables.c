@@ -114,7 +114,7 @@ static enum status chunk_flush(struct slot_chunk *chunk, struct error *err)
     batch.count = chunk->count;
     enum status status = chunk->columns(chunk->owner, chunk->slots, chunk->count, &batch, err);
     if (status == STATUS_OK) {
-        status = snapshot_write(chunk->writer, chunk->table, chunk->ids, &batch, err);
+        status = snapshot_keep(chunk->writer, chunk->table, chunk->ids, 0, &batch, err);
     }
     batch_release(&batch);
     chunk->count = 0;
@@ -172,6 +172,7 @@ enum status state_save_slots(struct snapshot_writer *writer, uint32_t table, uin
     *chunk = (struct slot_chunk){
         .writer = writer, .table = table, .column_count = column_count, .base = base, .columns = columns, .owner = owner};
     enum status status = STATUS_OK;
+    snapshot_note_live(writer, keys == NULL ? 1 : key_table_count(keys));
     if (dirty == NULL && !snapshot_is_full(writer)) {
         status = snapshot_replace(writer, table, err);
     }
