@@ -47,7 +47,8 @@ static bool rows_reindex(struct final_rows *rows)
     return true;
 }
 
-static void rows_insert(struct final_rows *rows, struct final_row row)
+/* Takes the row's blob. */
+static void rows_append(struct final_rows *rows, struct final_row row)
 {
     if (rows->index_used * 2 >= rows->index_size && !rows_reindex(rows)) {
         rows->failed = true;
@@ -73,42 +74,46 @@ static void rows_insert(struct final_rows *rows, struct final_row row)
     rows->rows[rows->count++] = row;
     rows->index[at] = (uint32_t)rows->count;
     rows->index_used++;
-    rows->standing++;
+    rows->standing += !row.owed;
+    rows->owed += row.owed;
 }
 
-static void rows_delete(struct final_rows *rows, const char *blob, size_t size, uint64_t hash)
+/* Takes the latest equal row away that stands, or is owed; false: there is none. */
+static bool rows_remove(struct final_rows *rows, const struct final_row *gone, bool owed)
 {
     uint32_t latest = 0;
-    size_t at = rows->index_size == 0 ? 0 : hash & (rows->index_size - 1);
+    size_t at = rows->index_size == 0 ? 0 : gone->hash & (rows->index_size - 1);
     for (; rows->index_size > 0 && rows->index[at] != 0; at = (at + 1) & (rows->index_size - 1)) {
         const struct final_row *row = &rows->rows[rows->index[at] - 1];
-        bool equal = row->blob != NULL && row->hash == hash && row->size == size && memcmp(row->blob, blob, size) == 0;
+        bool equal = row->blob != NULL && row->owed == owed && row->hash == gone->hash && row->size == gone->size &&
+                     memcmp(row->blob, gone->blob, gone->size) == 0;
         latest = equal && rows->index[at] > latest ? rows->index[at] : latest;
     }
     if (latest == 0) {
-        rows->unmatched = true;
-        return;
+        return false;
     }
     free(rows->rows[latest - 1].blob);
     rows->rows[latest - 1].blob = NULL;
-    rows->standing--;
+    rows->standing -= !owed;
+    rows->owed -= owed;
+    return true;
 }
 
 void final_rows_change(struct final_rows *rows, int kind, uint32_t column_count, const char *const *values, const size_t *lengths)
 {
-    struct final_row row = {0};
+    struct final_row row = {.owed = kind != SPATE_INSERT && kind != SPATE_UPDATE_AFTER};
     row.blob = row_encode(column_count, values, lengths, &row.size);
     if (row.blob == NULL) {
         rows->failed = true;
         return;
     }
     row.hash = hash_bytes(row.blob, row.size);
-    if (kind == SPATE_INSERT || kind == SPATE_UPDATE_AFTER) {
-        rows_insert(rows, row);
+    if ((row.owed || rows->owed > 0) && rows_remove(rows, &row, !row.owed)) {
+        free(row.blob);
         return;
     }
-    rows_delete(rows, row.blob, row.size, row.hash);
-    free(row.blob);
+    rows->early = rows->early || row.owed;
+    rows_append(rows, row);
 }
 
 void final_rows_cells(const struct final_row *row, uint32_t column_count, const char **values, size_t *lengths)

@@ -117,7 +117,7 @@ static void output_print_collected(struct output *output)
 {
     output_rows_head(output);
     for (size_t i = 0; i < output->rows.count; i++) {
-        if (output->rows.rows[i].blob == NULL || (output->limit > 0 && output->printed == output->limit)) {
+        if (!final_row_stands(&output->rows.rows[i]) || (output->limit > 0 && output->printed == output->limit)) {
             continue;
         }
         final_rows_cells(&output->rows.rows[i], output->column_count, output->cells, output->lengths);
@@ -137,6 +137,10 @@ void output_finish(struct output *output)
         output_rows_tail(output);
     }
     fflush(stdout);
+    if (output->rows.owed > 0) {
+        fprintf(stderr, "note: %zu %s withdrawn that had not come: the input deletes what it does not have\n", output->rows.owed,
+                output->rows.owed == 1 ? "row was" : "rows were");
+    }
 }
 
 void output_close(struct output *output)

@@ -67,7 +67,7 @@ static void measure(const struct output *output, size_t *widths, const char **ce
         widths[c] = display_width(output->names[c], strlen(output->names[c]));
     }
     for (size_t i = 0; i < output->rows.count; i++) {
-        if (output->rows.rows[i].blob == NULL) {
+        if (!final_row_stands(&output->rows.rows[i])) {
             continue;
         }
         final_rows_cells(&output->rows.rows[i], output->column_count, cells, lengths);
@@ -99,7 +99,7 @@ void output_table_print(const struct output *output)
         print_rule(output, widths, markdown ? "|" : "├", markdown ? "|" : "┼", markdown ? "|" : "┤", markdown ? "-" : "─");
         uint64_t printed = 0;
         for (size_t i = 0; i < output->rows.count; i++) {
-            if (output->rows.rows[i].blob != NULL && (output->limit == 0 || printed < output->limit)) {
+            if (final_row_stands(&output->rows.rows[i]) && (output->limit == 0 || printed < output->limit)) {
                 final_rows_cells(&output->rows.rows[i], output->column_count, cells, lengths);
                 print_line(output, widths, cells, lengths, false, bar);
                 printed++;

@@ -32,7 +32,7 @@ void rows_to_lines(const struct final_rows *rows, uint32_t column_count, struct 
     const char **cells = calloc(column_count + 1, sizeof *cells);
     size_t *lengths = calloc(column_count + 1, sizeof *lengths);
     for (size_t i = 0; i < rows->count && cells != NULL && lengths != NULL; i++) {
-        if (rows->rows[i].blob == NULL) {
+        if (!final_row_stands(&rows->rows[i])) {
             continue;
         }
         final_rows_cells(&rows->rows[i], column_count, cells, lengths);

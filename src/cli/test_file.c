@@ -70,13 +70,14 @@ static struct test_record *record_add(struct test_file *file, enum record_kind k
 static const struct {
     const char *words;
     enum record_kind kind;
-    bool nosort, has_argument;
+    bool nosort, has_argument, early;
 } record_heads[] = {
     {"file", RECORD_FILE, false, true},
     {"statement ok", RECORD_STATEMENT, false, false},
     {"statement error", RECORD_STATEMENT_ERROR, false, true},
     {"query error", RECORD_QUERY_ERROR, false, true},
     {"query nosort", RECORD_QUERY, true, false},
+    {"query early", RECORD_QUERY, false, false, true},
     {"query", RECORD_QUERY, false, false},
     {"read", RECORD_READ, false, true},
 };
@@ -112,6 +113,7 @@ static const char *take_record(struct test_file *file, struct lines *lines, char
     }
     bool dashes;
     record->nosort = record_heads[head].nosort;
+    record->early = record_heads[head].early;
     if (record->kind == RECORD_READ) { /* the file's text follows at once */
         record->expected = take_body(lines, false, &dashes);
         return NULL;

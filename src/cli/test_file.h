@@ -6,6 +6,7 @@
  *             statement ok        the SQL must run; INSERTs run to their end
  *             statement error [REGEX]   it must fail, with a message that matches
  *             query [nosort]      SQL, then ----, then the final rows, one a line, fields separated by tabs
+ *             query early         likewise; rows may be withdrawn before they come
  *             query error         it must fail
  *             read NAME           ----, then the text of the file (or of all files below the folder), lines sorted
  *             halt                the rest is ignored
@@ -20,7 +21,7 @@ enum record_kind { RECORD_FILE, RECORD_STATEMENT, RECORD_STATEMENT_ERROR, RECORD
 struct test_record {
     enum record_kind kind;
     uint32_t line; /* of its first line, from 1 */
-    bool nosort;
+    bool nosort, early;
     char *argument;       /* file name, or regular expression; NULL: none */
     struct text body;     /* file content or SQL; points into the file's text */
     struct text expected; /* rows */

@@ -195,7 +195,7 @@ static bool check_rows(struct test_session *self, const struct test_record *reco
     struct text_builder got = {0};
     rows_to_lines(rows, column_count, &got);
     bool equal = false;
-    if (rows->unmatched) {
+    if (rows->owed > 0 || (rows->early && !record->early)) {
         text_append_text(&self->message, "a row was withdrawn that had not been given\n");
     } else if (rows->failed || got.failed) {
         text_append_text(&self->message, "no room for the rows");

@@ -53,6 +53,7 @@ static enum status merge_sessions(void *owner, uint32_t into, uint32_t from, str
         memcpy(to->items + to->count, other->items, other->count * sizeof *other->items);
     }
     to->count += other->count;
+    to->owed += other->owed;
     other->count = 0;
     return kept_rows_clear(self, other, err);
 }
@@ -62,18 +63,23 @@ enum status session_append_row(struct session_window *self, uint32_t number, con
     struct kept_rows *kept = session_kept(self, number);
     TRY(kept_rows_need(self, kept, 1, err));
     kept->items[kept->count++] = *row;
+    kept->owed += row->weight < 0;
     return touched_rows_mark(&self->changed, row->row, err);
 }
 
-/* Adds a row to its session's, or takes an equal one away. */
+/* Adds a row to its session's, or takes an equal one away: a withdrawal one that is there, a row one that was withdrawn before it came. */
 static enum status keep_row(struct session_window *self, uint32_t number, struct kept_row row, struct error *err)
 {
     struct kept_rows *kept = session_kept(self, number);
-    for (uint32_t i = 0; row.weight < 0 && i < kept->count; i++) {
+    bool cancels = row.weight < 0 || kept->owed > 0;
+    for (uint32_t i = 0; cancels && i < kept->count; i++) {
         struct kept_row *item = &kept->items[i];
-        if (row_store_hash(self->rows, item->row) == row_store_hash(self->rows, row.row) &&
+        bool opposite = row.weight < 0 || item->weight < 0;
+        if (opposite && row_store_hash(self->rows, item->row) == row_store_hash(self->rows, row.row) &&
             row_store_equal(self->rows, item->row, row.row)) {
+            kept->owed -= item->weight < 0;
             item->weight += row.weight;
+            kept->owed += item->weight < 0;
             row_store_free(self->rows, row.row);
             TRY(touched_rows_mark(&self->changed, item->row, err));
             if (item->weight == 0) {

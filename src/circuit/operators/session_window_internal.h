@@ -13,6 +13,7 @@ struct kept_row {
 struct kept_rows { /* what a session keeps in rows mode */
     struct kept_row *items;
     uint32_t count, capacity;
+    uint32_t owed, unused; /* items with a negative weight: withdrawn before they came */
 };
 struct session_window {
     struct node node;

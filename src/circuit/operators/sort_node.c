@@ -159,7 +159,7 @@ static enum status sort_emit_all(struct sort_node *self, struct error *err)
     qsort_r(self->items, self->count, sizeof *self->items, compare_items, &self->order);
     int64_t skip = self->spec->offset, left = self->spec->fetch < 0 ? INT64_MAX : self->spec->fetch;
     for (uint32_t i = 0; i < self->count && left > 0; i++) {
-        int64_t weight = self->items[i].weight;
+        int64_t weight = self->items[i].weight > 0 ? self->items[i].weight : 0; /* what was withdrawn and never came is no row */
         int64_t skipped = weight < skip ? weight : skip;
         skip -= skipped;
         weight -= skipped;
