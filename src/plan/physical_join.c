@@ -90,6 +90,21 @@ static bool side_is_single(const struct join_plan *join, uint32_t side)
     return properties_has_key_within(&node->properties, bounds, window == NULL ? 0 : 2);
 }
 
+/* The side that stays where it is. A row and its withdrawal must meet, also when the state is restored by another number of workers: where
+ * rows are wherever their source is read, those that change go by their own hash. */
+static enum status join_keep_side(struct planner *planner, struct plan_node **side, struct error *err)
+{
+    uint32_t count = (*side)->schema->count, *all;
+    if (!(*side)->properties.changes || (*side)->properties.distribution != DISTRIBUTION_ANY) {
+        return STATUS_OK;
+    }
+    TRY_ALLOC(all, arena_alloc(planner->arena, (count + 1) * sizeof *all), err);
+    for (uint32_t i = 0; i < count; i++) {
+        all[i] = i;
+    }
+    return plan_exchange(planner, *side, all, count, side, err);
+}
+
 /* Without keys all rows would have to meet in one worker. Where one side is small, the other stays where it is: it must be the side that
  * decides which rows come out, so that a row that finds no match is emitted once. */
 static enum status join_distribute_keyless(struct planner *planner, struct join_plan *join, struct error *err)
@@ -98,9 +113,11 @@ static enum status join_distribute_keyless(struct planner *planner, struct join_
     bool left_moves = kind == JOIN_INNER || kind == JOIN_RIGHT;
     bool right_moves = kind != JOIN_RIGHT && kind != JOIN_FULL;
     if (right_moves && side_is_single(join, 1) && join->left->properties.distribution != DISTRIBUTION_ONE) {
+        TRY(join_keep_side(planner, &join->left, err));
         return plan_exchange_to_all(planner, join->right, &join->right, err);
     }
     if (left_moves && side_is_single(join, 0) && join->right->properties.distribution != DISTRIBUTION_ONE) {
+        TRY(join_keep_side(planner, &join->right, err));
         return plan_exchange_to_all(planner, join->left, &join->left, err);
     }
     TRY(plan_distribute(planner, join->left, NULL, 0, &join->left, err));
