@@ -248,7 +248,9 @@ static const struct column held_columns[] = {
     [CELL_COLUMN] = {.name = "column", .type = &type_bigint_not_null}, [CELL_TEXT] = {.name = "text", .type = &type_bytes},
 };
 static const struct schema held_schema = {CELL_COUNT, held_columns};
-const struct snapshot_table held_errors_table = {.name = "held", .schema = &held_schema, .place = SNAPSHOT_ONE, .expiry = -1};
+static const char *const held_layouts[CELL_COUNT] = {[CELL_TEXT] = "text"};
+const struct snapshot_table held_errors_table = {
+    .name = "held", .schema = &held_schema, .place = SNAPSHOT_ONE, .expiry = -1, .layouts = held_layouts};
 
 static enum status held_table_save(const struct held_table *rows, struct snapshot_writer *writer, uint32_t table, uint64_t *id,
                                    struct error *err)

@@ -64,6 +64,9 @@ struct accumulator {
     void (*save)(const struct accumulator *accumulator, const void *state, struct text_builder *out);
     enum status (*load)(const struct accumulator *accumulator, void *state, const uint8_t *bytes, size_t length, struct slab *heap,
                         struct error *err);
+    /* What a state holds, for whoever looks at it, where the value does not say it all: as `value`, of type `shown`. NULL, both: the value. */
+    const struct type *shown;
+    enum status (*show)(const struct result_call *call, struct error *err);
     const void *data;
 };
 

@@ -286,6 +286,69 @@ static enum status average_value(const struct result_call *call, struct error *e
     return STATUS_OK;
 }
 
+/* ---- states that are looked at ---- */
+
+static void show_sum(const struct sum_data *data, const void *state, struct vector *vector, uint32_t k)
+{
+    if (data->form == FORM_REAL) {
+        vector_double(vector)[k] = exact_sum_value(state, 1);
+        return;
+    }
+    int128_t sum = 0;
+    int64_t count;
+    bool fits = read_integer(data, state, &sum, &count) && decimal_fits(sum, DECIMAL_PRECISION_MAX);
+    if (data->form == FORM_NARROW) {
+        vector_int64(vector)[k] = (int64_t)sum;
+    } else if (fits) {
+        vector_int128(vector)[k] = sum;
+    } else {
+        vector_set_null(vector, k);
+    }
+}
+
+static int64_t state_count(const struct sum_data *data, const void *state)
+{
+    static const uint32_t places[] = {
+        [FORM_NARROW] = offsetof(struct narrow_sum, count),
+        [FORM_WIDE] = offsetof(struct wide_sum, count),
+        [FORM_DECIMAL] = offsetof(struct decimal_sum, count),
+        [FORM_REAL] = offsetof(struct exact_sum, count),
+    };
+    return *(const int64_t *)(const void *)((const uint8_t *)state + places[data->form]);
+}
+
+/* The sum; of AVG also the number of values. */
+static enum status sum_show(const struct result_call *call, struct error *err)
+{
+    const struct sum_data *data = call->accumulator->data;
+    struct vector *sum = data->average ? &call->result->children[0] : call->result;
+    TRY(vector_need_validity(call->strings->budget, sum, call->count, err));
+    for (uint32_t k = 0; k < call->count; k++) {
+        const uint8_t *state = result_state(call, k);
+        int64_t count = state_count(data, state);
+        show_sum(data, state, sum, k);
+        if (count == 0) {
+            vector_set_null(sum, k);
+        }
+        if (data->average) {
+            vector_int64(&call->result->children[1])[k] = count;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status bind_shown(struct aggregate_binding *binding, const struct sum_data *data, struct error *err)
+{
+    static const char *const names[] = {"sum", "count"};
+    const struct type *types[] = {data->form == FORM_REAL     ? &type_double
+                                  : data->form == FORM_NARROW ? &type_bigint
+                                                              : type_decimal(binding->arena, DECIMAL_PRECISION_MAX, data->scale, true),
+                                  &type_bigint_not_null};
+    binding->accumulator.shown = types[0] == NULL || !data->average ? types[0] : type_row(binding->arena, 2, types, names, false);
+    binding->accumulator.show = sum_show;
+    return binding->accumulator.shown == NULL ? aggregate_no_room(err) : STATUS_OK;
+}
+
 static enum status sum_or_average_bind(struct aggregate_binding *binding, bool average, struct error *err)
 {
     static const struct {
@@ -324,7 +387,7 @@ static enum status sum_or_average_bind(struct aggregate_binding *binding, bool a
         .merge = sum_merge,
         .data = data,
     };
-    return STATUS_OK;
+    return bind_shown(binding, data, err);
 }
 
 static enum status sum_bind(struct aggregate_binding *binding, struct error *err)

@@ -1,7 +1,8 @@
 /* state/saved_tables.h: the tables of a saved state, with the names and types of columns that its files give.
  *
  * For         `spate state` and the connector 'savepoint'. No SQL of the job is needed.
- * Shape       One reading goes through all files and lists the tables that it meets (each worker's chain has the same ones). It gives the
+ * Shape       Columns are those that are stored, but bytes whose meaning the file says (state_layout.h) become typed ones; names that come
+ *             twice get a number. One reading goes through all files and lists the tables that it meets (each worker's chain has the same ones). It gives the
  *             rows of one of them, or counts those of all.
  * Ownership   Tables live in the reading's arena. Batches are lent.
  * Threads     One at a time.
@@ -11,14 +12,16 @@
 #define SPATE_STATE_SAVED_TABLES_H
 
 #include "state/saved_state.h"
+#include "state/state_layout.h"
 
 struct saved_table {
     struct saved_table *next;
     const char *operator_id;
     struct snapshot_table declared; /* its name, and its columns as they are stored */
-    struct schema schema;
-    const char *columns;  /* "k INT, n BIGINT NOT NULL" */
-    uint64_t rows, bytes; /* as far as they were read */
+    struct schema stored, schema;   /* as they are in the files, and as they are read */
+    struct state_layout **layouts;  /* by stored column; NULL: read as it is */
+    const char *columns;            /* "k INT, n BIGINT NOT NULL" */
+    uint64_t rows, bytes;           /* as far as they were read */
     bool wanted;
 };
 typedef enum status saved_rows(void *context, const struct saved_table *table, const struct batch *batch, struct error *err);

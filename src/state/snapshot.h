@@ -35,7 +35,8 @@ struct snapshot_table {
     enum snapshot_place place;
     const uint32_t *place_columns;
     uint32_t place_count;
-    int32_t expiry; /* column, -1: none */
+    int32_t expiry;             /* column, -1: none */
+    const char *const *layouts; /* by column: how its BYTES are to be read (state/state_layout.h), NULL: not said. NULL: of none */
     bool after_others;
 };
 

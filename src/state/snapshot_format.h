@@ -2,7 +2,7 @@
  *
  * Shape       A file header, then blocks: a header of 32 bytes and a payload. All numbers little-endian. The checksum is XXH3 over the first
  *             24 bytes of the block's header, combined with that of the payload.
- * Payloads    TABLE    operator id, NUL, table name, NUL, where its rows belong, NUL, then a line per column: name, TAB, type; `table` is its
+ * Payloads    TABLE    operator id, NUL, table name, NUL, where its rows belong, NUL, then a line per column: name, TAB, type, perhaps TAB, layout; `table` is its
  *                      number from then on.
  *             ROWS     ids (state/packed_integers.h), then the columns one after the other (state/column_codec.h).
  *             REMOVE   ids.         REPLACE, END: nothing.         EXPIRE   the bound (int64), the column (uint32).

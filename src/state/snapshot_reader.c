@@ -83,7 +83,8 @@ static enum status corrupt(const struct snapshot_reader *reader, const char *wha
 
 /* ---- tables ---- */
 
-/* Do the columns in the file (a line each: name, tab, type) have the types that are declared? Names may have changed. */
+/* Do the columns in the file (a line each: name, tab, type, perhaps a tab and a layout) have the types that are declared? Names and layouts
+ * may have changed. */
 static bool columns_fit(const struct snapshot_table *table, const char *lines, size_t length)
 {
     struct text_builder type = {0};
@@ -92,9 +93,11 @@ static bool columns_fit(const struct snapshot_table *table, const char *lines, s
     while (line < end && fitting < table->schema->count) {
         const char *line_end = memchr(line, '\n', (size_t)(end - line));
         const char *tab = line_end == NULL ? NULL : memchr(line, '\t', (size_t)(line_end - line));
+        const char *second = tab == NULL ? NULL : memchr(tab + 1, '\t', (size_t)(line_end - tab - 1));
+        size_t length_of_type = tab == NULL ? 0 : (size_t)((second == NULL ? line_end : second) - tab - 1);
         text_builder_clear(&type);
         type_print(table->schema->columns[fitting].type, &type);
-        if (tab == NULL || type.failed || (size_t)(line_end - tab - 1) != type.length || memcmp(tab + 1, type.bytes, type.length) != 0) {
+        if (tab == NULL || type.failed || length_of_type != type.length || memcmp(tab + 1, type.bytes, type.length) != 0) {
             break;
         }
         line = line_end + 1;

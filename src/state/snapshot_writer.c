@@ -194,6 +194,9 @@ static enum status declare_table(struct snapshot_writer *writer, const char *ope
     for (uint32_t i = 0; i < table->schema->count; i++) {
         text_append_format(text, "%s\t", table->schema->columns[i].name);
         type_print(table->schema->columns[i].type, text);
+        if (table->layouts != NULL && table->layouts[i] != NULL) {
+            text_append_format(text, "\t%s", table->layouts[i]);
+        }
         text_append_char(text, '\n');
     }
     return add_block(writer, BLOCK_TABLE, writer->table_count++, 0, err);

@@ -125,6 +125,8 @@ enum status call_set_create(struct circuit *circuit, const struct call_set_spec 
     struct call_set *created;
     TRY_ALLOC(created, arena_alloc(arena, sizeof *created), err);
     created->circuit = circuit;
+    created->input = spec->input;
+    created->merges = spec->merges;
     created->changes = spec->input->changes;
     created->mergeable = created->invertible = true;
     created->call_count = spec->call_count;

@@ -64,6 +64,8 @@ void call_set_clear(struct call_set *set, struct call_states *states, void *reco
 /* A record's states as bytes, and back into a zeroed record. */
 void call_set_save(const struct call_set *set, const void *record, struct text_builder *out);
 enum status call_set_load(struct call_set *set, struct call_states *states, void *record, struct text bytes, struct error *err);
+/* The layouts (state/snapshot.h) of a table whose column `states` is such bytes. */
+enum status call_set_layouts(const struct call_set *set, uint32_t states, struct snapshot_table *table, struct error *err);
 /* The DISTINCT tables of one call_states as state tables. Columns: the record's number, the arguments, the counts. They come after the
  * records. Where records of several call_states are kept (panes), `scope` tells them apart: its base is added to their slots, and their rows
  * die by its expiry. ids: slots of the table, likewise. */

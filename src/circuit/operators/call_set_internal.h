@@ -33,7 +33,8 @@ struct distinct_set {
 };
 struct call_set {
     struct circuit *circuit;
-    bool changes, mergeable, invertible;
+    const struct input_spec *input;
+    bool changes, merges, mergeable, invertible;
     uint32_t call_count, bytes, filter_count, distinct_count;
     struct bound_call *calls;
     struct row_filter *filters;

@@ -46,6 +46,56 @@ enum status call_set_load(struct call_set *set, struct call_states *states, void
     return STATUS_OK;
 }
 
+/* ---- how the bytes are to be read ---- */
+
+/* "SUM(DISTINCT price) FILTER cheap": for people, on one line. */
+static void append_label(const struct call_set *set, const struct aggregate_spec_call *call, struct text_builder *out)
+{
+    const struct column *columns = set->input->schema->columns;
+    size_t begin = out->length;
+    text_append_format(out, "%s(%s%s", call->function->name, call->distinct ? "DISTINCT " : "", call->arg_count == 0 ? "*" : "");
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        text_append_format(out, "%s%s", i == 0 ? "" : ", ", columns[call->args[i]].name);
+    }
+    text_append_char(out, ')');
+    if (call->filter >= 0) {
+        text_append_format(out, " FILTER %s", columns[call->filter].name);
+    }
+    for (size_t i = begin; i < out->length && !out->failed; i++) {
+        out->bytes[i] = (uint8_t)out->bytes[i] < ' ' ? ' ' : out->bytes[i];
+    }
+}
+
+/* What aggregate_binding was told: the reader binds the function again. */
+static void append_binding(const struct call_set *set, const struct aggregate_spec_call *call, struct text_builder *out)
+{
+    text_append_format(out, "\t%s%s%s%s%s%s\tROW<", call->function->name, set->changes ? " retracts" : "",
+                       set->input->ordered ? " ordered" : "", call->distinct ? " distinct" : "", call->ignore_nulls ? " ignore-nulls" : "",
+                       set->merges ? " merges" : "");
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        text_append_format(out, "%sa%u ", i == 0 ? "" : ", ", i + 1);
+        type_print(set->input->schema->columns[call->args[i]].type, out);
+    }
+    text_append_text(out, ">\t");
+    append_label(set, call, out);
+}
+
+enum status call_set_layouts(const struct call_set *set, uint32_t states, struct snapshot_table *table, struct error *err)
+{
+    struct arena *arena = set->circuit->arena;
+    struct text_builder text = {0};
+    const char **list;
+    TRY_ALLOC(list, arena_alloc(arena, table->schema->count * sizeof *list), err);
+    text_append_text(&text, "calls");
+    for (uint32_t i = 0; i < set->call_count; i++) {
+        append_binding(set, set->calls[i].spec, &text);
+    }
+    list[states] = text.failed ? NULL : arena_text(arena, text.bytes, text.length);
+    text_builder_close(&text);
+    table->layouts = list;
+    return list[states] != NULL ? STATUS_OK : error_set(err, ERROR_BUDGET_SPENT, "no room for the layout of a state");
+}
+
 /* ---- DISTINCT ---- */
 
 uint32_t call_set_table_count(const struct call_set *set)
@@ -59,9 +109,12 @@ static enum status declare_table(const struct call_set *set, uint32_t index, boo
     struct arena *arena = set->circuit->arena;
     struct column *columns;
     struct schema *schema;
+    const char **layouts;
+    TRY_ALLOC(layouts, arena_alloc(arena, (distinct->arg_count + 3) * sizeof *layouts), err);
     TRY_ALLOC(columns, arena_alloc(arena, (distinct->arg_count + 3) * sizeof *columns), err);
     TRY_ALLOC(schema, arena_alloc(arena, sizeof *schema), err);
-    *table = (struct snapshot_table){.schema = schema, .place = SNAPSHOT_EVERY, .expiry = -1, .after_others = true};
+    *table = (struct snapshot_table){.schema = schema, .place = SNAPSHOT_EVERY, .expiry = -1, .after_others = true, .layouts = layouts};
+    layouts[distinct->arg_count + 1] = set->changes ? "numbers" : "bits";
     TRY_ALLOC(table->name, arena_format(arena, "distinct-%u", index + 1), err);
     columns[0] = (struct column){.name = "record", .type = &type_bigint_not_null};
     for (uint32_t i = 0; i < distinct->arg_count; i++) {

@@ -22,6 +22,7 @@ enum status group_aggregate_declare(struct group_aggregate *self, struct error *
     TRY(state_schema_make(arena, spec->input.schema, spec->keys, spec->key_count, extra, ARRAY_LENGTH(extra), &tables[TABLE_GROUPS].schema,
                           err));
     TRY(state_table_place(arena, &spec->input, spec->keys, spec->key_count, &tables[TABLE_GROUPS], err));
+    TRY(call_set_layouts(self->calls, spec->key_count + GROUP_STATES, &tables[TABLE_GROUPS], err));
     tables[TABLE_HELD] = held_errors_table;
     TRY(call_set_declare_tables(self->calls, false, tables + TABLE_DISTINCT, err));
     TRY_ALLOC(self->key_order, arena_alloc(arena, (spec->key_count + 1) * sizeof *self->key_order), err);

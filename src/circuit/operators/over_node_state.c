@@ -44,7 +44,11 @@ static enum status declare_by_time(struct over_node *self, struct snapshot_table
     TRY(declare_rows(self, "waiting", row_numbers, ROW_NUMBERS, &tables[TABLE_WAITING], err));
     TRY(declare_rows(self, "items", item_numbers, ITEM_NUMBERS, &tables[TABLE_ITEMS], err));
     tables[TABLE_WAITING].expiry = (int32_t)spec->input.schema->count + ROW_TIME;
-    return self->run.calls == NULL ? STATUS_OK : call_set_declare_tables(self->run.calls, false, tables + TABLE_DISTINCT, err);
+    if (self->run.calls == NULL) {
+        return STATUS_OK;
+    }
+    TRY(call_set_layouts(self->run.calls, spec->over.partition_count + PLACE_NUMBERS, partitions, err));
+    return call_set_declare_tables(self->run.calls, false, tables + TABLE_DISTINCT, err);
 }
 
 enum status over_declare(struct over_node *self, struct error *err)

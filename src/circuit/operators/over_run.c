@@ -359,9 +359,10 @@ static enum status add_argument(struct over_run *run, struct column *columns, co
     if (arg->kind != EXPRESSION_COLUMN && arg->kind != EXPRESSION_CONSTANT) {
         return error_set(err, ERROR_INTERNAL, "an argument of OVER is neither a column nor a constant");
     }
-    columns[at] = (struct column){.name = "", .type = arg->type};
+    bool is_column = arg->kind == EXPRESSION_COLUMN;
+    columns[at] = (struct column){.name = is_column ? run->spec->input.schema->columns[arg->index].name : "constant", .type = arg->type};
     run->constants[at] = arg->kind == EXPRESSION_CONSTANT ? arg->constant : NULL;
-    if (arg->kind == EXPRESSION_COLUMN) {
+    if (is_column) {
         run->gathered[run->gathered_count++] = arg->index;
     }
     return STATUS_OK;

@@ -40,6 +40,9 @@ enum status session_window_declare(struct session_window *self, struct error *er
     TRY(state_schema_make(arena, spec->input.schema, spec->keys, key_count(self), session_columns,
                           self->rows == NULL ? SESSION_NUMBERS + 1 : SESSION_NUMBERS, &tables[TABLE_SESSIONS].schema, err));
     TRY(state_table_place(arena, &spec->input, spec->keys, key_count(self), &tables[TABLE_SESSIONS], err));
+    if (self->rows == NULL) {
+        TRY(call_set_layouts(self->calls, key_count(self) + SESSION_NUMBERS, &tables[TABLE_SESSIONS], err));
+    }
     if (self->rows != NULL) {
         TRY(row_state_declare(arena, spec->input.schema, row_numbers, ROW_NUMBERS, "rows", &tables[TABLE_ROWS], err));
         TRY(state_table_place(arena, &spec->input, NULL, spec->input.schema->count, &tables[TABLE_ROWS], err));

@@ -105,7 +105,9 @@ static void sink_node_close(struct node *node)
 
 static const struct column output_columns[] = {{.name = "state", .type = &type_bytes}};
 static const struct schema output_schema = {ARRAY_LENGTH(output_columns), output_columns};
-static const struct snapshot_table output_table = {.name = "output", .schema = &output_schema, .place = SNAPSHOT_ONE, .expiry = -1};
+static const char *const output_layouts[ARRAY_LENGTH(output_columns)] = {"text"};
+static const struct snapshot_table output_table = {
+    .name = "output", .schema = &output_schema, .place = SNAPSHOT_ONE, .expiry = -1, .layouts = output_layouts};
 
 static enum status sink_node_save(struct node *node, struct snapshot_writer *writer, struct error *err)
 {

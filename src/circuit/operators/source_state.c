@@ -8,11 +8,15 @@
 static const struct column partition_columns[] = {{.name = "partition", .type = &type_bigint_not_null},
                                                   {.name = "position", .type = &type_bytes}};
 static const struct schema partition_schema = {ARRAY_LENGTH(partition_columns), partition_columns};
-const struct snapshot_table source_state_table = {.name = "partitions", .schema = &partition_schema, .place = SNAPSHOT_EVERY, .expiry = -1};
+static const char *const partition_layouts[ARRAY_LENGTH(partition_columns)] = {NULL, "text"};
+const struct snapshot_table source_state_table = {
+    .name = "partitions", .schema = &partition_schema, .place = SNAPSHOT_EVERY, .expiry = -1, .layouts = partition_layouts};
 
 static const struct column values_columns[] = {{.name = "state", .type = &type_bytes}};
 static const struct schema values_schema = {ARRAY_LENGTH(values_columns), values_columns};
-const struct snapshot_table values_state_table = {.name = "values", .schema = &values_schema, .place = SNAPSHOT_ONE, .expiry = -1};
+static const char *const values_layouts[ARRAY_LENGTH(values_columns)] = {"text"};
+const struct snapshot_table values_state_table = {
+    .name = "values", .schema = &values_schema, .place = SNAPSHOT_ONE, .expiry = -1, .layouts = values_layouts};
 
 enum status source_node_save(struct node *node, struct snapshot_writer *writer, struct error *err)
 {

@@ -33,6 +33,7 @@ enum status window_aggregate_declare(struct window_aggregate *self, struct error
     TRY(state_schema_make(arena, spec->input.schema, spec->keys, spec->key_count, group_columns, ARRAY_LENGTH(group_columns),
                           &tables[TABLE_GROUPS].schema, err));
     TRY(state_table_place(arena, &spec->input, spec->keys, spec->key_count, &tables[TABLE_GROUPS], err));
+    TRY(call_set_layouts(self->calls, spec->key_count + GROUP_NUMBERS, &tables[TABLE_GROUPS], err));
     TRY(call_set_declare_tables(self->calls, true, tables + TABLE_DISTINCT, err));
     self->restored = (struct window_restore){.panes.budget = node_budget(&self->node), .fired = WATERMARK_END, .last_end = INT64_MIN};
     self->node.tables = tables;

@@ -11,9 +11,10 @@ static const struct column columns[] = {
     {.name = "k", .type = &type_bigint}, {.name = "t", .type = &type_bigint}, {.name = "s", .type = &type_string}};
 static const struct schema schema = {ARRAY_LENGTH(columns), columns};
 static const uint32_t by_first[] = {0};
+static const char *const layouts[] = {NULL, NULL, "text"};
 static const struct snapshot_table tables[] = {
     {.name = "rows", .schema = &schema, .place = SNAPSHOT_HASH, .place_columns = by_first, .place_count = 1, .expiry = EXPIRES},
-    {.name = "late", .schema = &schema, .place = SNAPSHOT_ONE, .expiry = -1, .after_others = true},
+    {.name = "late", .schema = &schema, .place = SNAPSHOT_ONE, .expiry = -1, .after_others = true, .layouts = layouts},
 };
 
 struct model_row {
