@@ -4,6 +4,7 @@
 #include "api/session.h"
 #include "data/arrow.h"
 #include "data/cell_text.h"
+#include "job/tick_record.h"
 #include "storage/job_definition.h"
 
 enum status result_create(spate_session *session, int kind, spate_result **result, struct error *err)
@@ -154,6 +155,9 @@ int spate_result_schema(spate_result *result, struct ArrowSchema *schema)
 /* After a tick of a job with checkpoints. A job that was stopped has ended without the end of its input: it goes on when it is run again. */
 static enum status result_checkpoint(spate_result *result, struct error *err)
 {
+    if (result->state == JOB_RUNNING && job_is_replaying(result->job)) {
+        return STATUS_OK;
+    }
     if (result->state == JOB_RUNNING) {
         return checkpointer_step(result->checkpointer, result->job, err);
     }
@@ -165,6 +169,18 @@ static enum status result_checkpoint(spate_result *result, struct error *err)
     return ended ? STATUS_OK
                  : job_record_mark(result->session->storage, checkpointer_job_id(result->checkpointer), DESIRED_PAUSED,
                                    err); /* a stopped one would expire */
+}
+
+static void tell_notices(const spate_result *result)
+{
+    struct text_builder notices = {0};
+    job_take_notices(result->job, &notices);
+    for (const char *line = notices.bytes; notices.length > 0 && *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+        session_tell(result->session, "job '%s': %.*s", result->job_name, (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    text_builder_close(&notices);
 }
 
 enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct error *err)
@@ -183,6 +199,7 @@ enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct
     }
     int64_t every = result->checkpointer == NULL ? session->settings.values.restart_every : 0;
     enum status status = job_step(result->job, wait_ms * 1000, &result->state, err);
+    tell_notices(result);
     if (status == STATUS_OK && result->checkpointer != NULL) {
         status = result_checkpoint(result, err);
     }

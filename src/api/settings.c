@@ -201,6 +201,7 @@ struct checkpoint_settings settings_checkpoints(const struct settings *settings)
                                         .ignore_unclaimed = values->ignore_unclaimed,
                                         .fresh = values->fresh,
                                         .standby = values->standby,
+                                        .availability = (enum availability)values->availability,
                                         .restore_from = values->recovery_path,
                                         .claims = values->claim_mode == CLAIM_MODE_CLAIM,
                                         .savepoint_dir = values->savepoint_dir};
@@ -298,7 +299,18 @@ enum status settings_evaluation(const struct settings *settings, struct arena *a
 {
     evaluation->legacy_cast = settings->values.legacy_cast == 1;
     evaluation->sum_overflow_wraps = settings->values.sum_overflow == 1;
+    evaluation->same_again = availability_replays((enum availability)settings->values.availability)
+                                 ? availability_name((enum availability)settings->values.availability)
+                                 : NULL;
     return time_zone_find(arena, settings->values.time_zone, &evaluation->zone, err);
+}
+
+/* Without checkpoints nothing is kept, whatever the policy. */
+static enum circuit_keeps settings_keeps(const struct session_settings *values)
+{
+    static const enum circuit_keeps keeps[] = {
+        [AVAILABILITY_PASSIVE] = KEEPS_STATE, [AVAILABILITY_NONE] = KEEPS_PLACES, [AVAILABILITY_UPSTREAM_BACKUP] = KEEPS_HISTORY};
+    return values->checkpoint_interval.us > 0 ? keeps[values->availability] : KEEPS_STATE;
 }
 
 struct plan_settings settings_plan(const struct settings *settings)
@@ -316,7 +328,9 @@ struct plan_settings settings_plan(const struct settings *settings)
                 .ring_bytes = values->ring.bytes,
                 .max_parallelism = (uint32_t)values->max_parallelism,
                 .checkpointed = values->checkpoint_interval.us > 0,
-                .incremental = values->checkpoint_interval.us > 0 && values->checkpoint_incremental,
+                .incremental =
+                    values->checkpoint_interval.us > 0 && values->checkpoint_incremental && settings_keeps(values) == KEEPS_STATE,
+                .keeps = settings_keeps(values),
             },
         .watermark_interval_us = values->watermark_interval.us,
         .idle_timeout_us = values->idle_timeout.us,

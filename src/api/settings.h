@@ -38,6 +38,7 @@ struct session_settings {
     struct duration restart_delay, restart_interval, restart_rate_delay, restart_initial, restart_most, restart_reset;
     double restart_multiplier, restart_jitter;
     bool checkpoint_incremental, ignore_unclaimed, fresh, standby, until_end;
+    int32_t availability; /* enum availability */
     int32_t checkpoint_mode, checkpoint_storage, externalized, claim_mode;
     const char *checkpoint_dir, *savepoint_dir, *recovery_path, *storage_uri;
     const char *storage_other; /* the last of the keys below "storage.", "azure.", "s3."; all are in `storage` */

@@ -3,6 +3,7 @@
 #include "api/session.h"
 #include "api/text_table.h"
 #include "connectors/source.h"
+#include "plan/availability.h"
 #include "plan/table_options.h"
 #include "sql/binder.h"
 
@@ -152,6 +153,28 @@ static enum status tell_what_a_crash_costs(spate_result *result, struct error *e
     return STATUS_OK;
 }
 
+/* A policy that was set acts, or is refused. */
+static enum status check_availability(const struct statement *self, struct error *err)
+{
+    const struct session_settings *values = &self->session->settings.values;
+    enum availability availability = (enum availability)values->availability;
+    const char *policy = availability_name(availability);
+    if (availability == AVAILABILITY_PASSIVE) {
+        return STATUS_OK;
+    }
+    if (values->checkpoint_interval.us == 0) {
+        return error_set(err, ERROR_INVALID_OPTION,
+                         "'high-availability.policy' = '%s' needs 'execution.checkpointing.interval': how often places are saved", policy);
+    }
+    if (values->backend == BACKEND_ROCKSDB) {
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "'high-availability.policy' = '%s' keeps no state, so it goes with 'state.backend.type' = "
+                         "'hashmap' only",
+                         policy);
+    }
+    return plan_check_availability(self->result->plan, policy, availability_replays(availability), err);
+}
+
 static enum status inserts_run(struct statement *self, const struct ast_statement *const *inserts, uint32_t count, struct error *err)
 {
     struct bound_insert *bound;
@@ -175,6 +198,7 @@ static enum status inserts_run(struct statement *self, const struct ast_statemen
     if (self->mode != STATEMENT_EXECUTE) {
         return STATUS_OK;
     }
+    TRY(check_availability(self, err));
     TRY(tell_what_a_crash_costs(self->result, err));
     return statement_start_job(self, err);
 }

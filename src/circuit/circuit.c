@@ -23,6 +23,7 @@ enum status circuit_create(struct budget *budget, const struct evaluation *evalu
     created->settings = *settings;
     created->checkpointed = settings->checkpointed;
     created->incremental = settings->incremental;
+    created->keeps = settings->keeps;
     created->wakeup = wakeup;
     created->worker = worker;
     created->worker_count = worker_count;
@@ -43,6 +44,8 @@ void circuit_destroy(struct circuit *circuit)
             node->type->close(node);
         }
     }
+    text_builder_close(&circuit->pulled);
+    text_builder_close(&circuit->notices);
     arena_destroy(circuit->arena);
 }
 

@@ -11,11 +11,22 @@
 
 #include "base/wakeup.h"
 #include "circuit/node.h"
+#include "circuit/pull_record.h"
 #include "state/snapshot.h"
 
 struct held_meeting; /* circuit/held_errors.h */
 struct cold_db;      /* state/cold_db.h */
 
+/* What a checkpoint holds of the circuit: 'high-availability.policy'. */
+enum circuit_keeps {
+    KEEPS_STATE,   /* everything */
+    KEEPS_PLACES,  /* where sources are, and what sinks have committed */
+    KEEPS_HISTORY, /* where sources began, the record of all ticks, what sinks have committed: state is made again from the input */
+};
+enum output_mode {
+    OUTPUT_SHOWN,
+    OUTPUT_DROPPED, /* sinks get nothing: ticks whose output they had in another life */
+};
 struct pipeline_settings {
     int64_t tick_rows;             /* pipeline.tick.rows: 0 adaptive, -1 all there is */
     uint32_t chunk_rows;           /* pipeline.chunk.rows */
@@ -25,6 +36,7 @@ struct pipeline_settings {
     uint32_t max_parallelism;      /* pipeline.max-parallelism */
     bool checkpointed;             /* results are shown by `committed` (circuit/node.h), not by the end of input */
     bool incremental;              /* checkpoints hold changes: nodes keep lists of what they touch */
+    enum circuit_keeps keeps;
 };
 struct circuit {
     struct arena *arena;
@@ -36,6 +48,13 @@ struct circuit {
     struct held_meeting *held_meeting; /* set before nodes are made; shared by the circuits of a job, NULL when there is but one */
     uint32_t held_count;               /* held_errors made */
     bool checkpointed, incremental;    /* as in the settings */
+    enum circuit_keeps keeps;          /* as in the settings, but KEEPS_STATE where there is no other state than places */
+    enum pull_mode pull_mode;
+    struct text_builder pulled; /* RECORDED: since the job cleared it: in the tick that runs, and what ended in pulls that were no ticks */
+    struct text to_pull;        /* REPLAYED: in the tick that runs; lent */
+    uint32_t source_count;      /* source nodes made */
+    enum output_mode output;
+    struct text_builder notices; /* lines for the user; whoever tells them clears it */
     /* State larger than memory, set by job/. Until the first tick a restore may put another database in the place of the first, so
      * operators look here when they need it. NULL: all state is in tables. */
     struct cold_db *cold, *cold_taken; /* cold_taken: the operators have it */
@@ -71,6 +90,9 @@ int64_t circuit_next_timer(const struct circuit *circuit);            /* INT64_M
 enum status circuit_name_nodes(struct circuit *circuit, struct error *err); /* once, when all nodes are there */
 enum status circuit_committed(struct circuit *circuit, uint64_t checkpoint, struct error *err);
 enum status circuit_save(struct circuit *circuit, struct snapshot_writer *writer, struct error *err);
+bool circuit_keeps_node(const struct circuit *circuit, const struct node *node); /* a checkpoint has its tables */
+/* It has tables that are made of rows: state that can only be kept, or made again. */
+bool circuit_has_state(const struct circuit *circuit);
 /* Whom the rows of a snapshot go to; then circuit_restored. */
 struct snapshot_target circuit_restore_target(struct circuit *circuit, bool ignore_unclaimed);
 enum status circuit_restored(struct circuit *circuit, struct error *err);

@@ -131,12 +131,29 @@ enum status circuit_name_nodes(struct circuit *circuit, struct error *err)
     return status;
 }
 
+bool circuit_keeps_node(const struct circuit *circuit, const struct node *node)
+{
+    uint8_t wanted = circuit->keeps == KEEPS_PLACES ? NODE_KEPT_WITH_PLACES : NODE_KEPT_WITH_HISTORY;
+    return node->table_count > 0 && (circuit->keeps == KEEPS_STATE || (node->type->kept & wanted) != 0);
+}
+
+bool circuit_has_state(const struct circuit *circuit)
+{
+    for (uint32_t i = 0; i < circuit->node_count; i++) {
+        const struct node *node = circuit->nodes[i];
+        if (node->table_count > 0 && node->type->kept == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum status circuit_save(struct circuit *circuit, struct snapshot_writer *writer, struct error *err)
 {
     TRY(circuit_take_cold(circuit, err));
     for (uint32_t i = 0; i < circuit->node_count; i++) {
         struct node *node = circuit->nodes[i];
-        if (node->table_count > 0) {
+        if (circuit_keeps_node(circuit, node)) {
             TRY(snapshot_begin(writer, node->id, node->tables, node->table_count, err));
             TRY(node->type->save(node, writer, err));
             TRY(node_save_cold(node, writer, err));

@@ -54,10 +54,17 @@ struct node_metrics { /* figures of EXPLAIN ANALYZE, /metrics and the progress l
                                                                               keys written there, their bytes */
 };
 
+enum node_kept {
+    NODE_KEPT_WITH_PLACES = 1,
+    NODE_KEPT_WITH_HISTORY = 2,
+    NODE_KEPT_BESIDE_STATE = 4 /* no reason to replay */
+};                             /* circuit/circuit.h, circuit_keeps */
 struct node_type {
     const char *name;
     /* Keeps nothing from tick to tick but what it declares as tables. A node of any other type that has none is not in jobs with checkpoints. */
     bool stateless;
+    /* Its tables are places in the input or the output, not made of rows: who saves them when the job's state is not saved. */
+    uint8_t kept;
     /* NULL for nodes without inputs */
     enum status (*receive)(struct node *node, uint32_t input, const struct batch *batch, struct error *err);
     enum status (*finish_tick)(struct node *node, const struct tick *tick, struct error *err);

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "circuit/marker_snapshot.h"
 
-enum { RING_BATCHES = 64, WAIT_MAX_US = 100000 };
+enum { RING_BATCHES = 64, WAIT_MAX_US = 100000, LED_POLL_US = 500, LED_PATIENCE_US = 10000000 };
 
 struct ring_marker {
     uint64_t snapshot;         /* the number of the read() it is behind; 0: none */
@@ -21,11 +22,12 @@ struct ring_slot {
     struct batch batch;
     size_t bytes;
     struct ring_marker marker; /* behind the batch */
+    struct text_builder part;  /* of the batch */
 };
 struct source_ring {
     struct reader *reader;
     const struct source_type *type;
-    uint32_t row_limit;
+    uint32_t row_limit, read_limit; /* of the read()s now */
     size_t limit_bytes;
     struct wakeup *wakeup;
     bool inlined;  /* read by the worker itself */
@@ -40,6 +42,7 @@ struct source_ring {
     struct ring_marker quiet; /* of a read() without rows, when nothing else is in the ring */
     struct ring_marker taken; /* the receiver's cut: of all that it has taken */
     bool taken_whole;         /* nothing has come since that marker */
+    struct text_builder part; /* of the batch taken last */
     struct ring_marker *arriving;
     enum read_state read_state; /* of the read() under way */
     bool read_idle;
@@ -129,6 +132,8 @@ static void ring_put_rows(struct source_ring *ring)
     struct ring_slot *slot = &ring->slots[(ring->first + ring->count) % RING_BATCHES];
     slot->batch = *ring->read_rows;
     slot->bytes = bytes;
+    text_builder_clear(&slot->part);
+    text_append(&slot->part, ring->reader->part.bytes, ring->reader->part.length);
     ring->read_rows = NULL;
     ring->quiet.snapshot = 0;
     swap_markers(&slot->marker, &ring->read);
@@ -183,7 +188,7 @@ static bool ring_read(struct source_ring *ring, int64_t *wait_us)
     uint64_t number = ++ring->reader->reads;
     *wait_us = 0;
     ring->read_state = READ_IDLE;
-    enum status status = ring->type->read(ring->reader, ring->row_limit, &batch, &ring->read_state, wait_us, &err);
+    enum status status = ring->type->read(ring->reader, ring->read_limit, &batch, &ring->read_state, wait_us, &err);
     if (status == STATUS_OK) {
         ring->read_rows = ring->read_state == READ_ROWS ? &batch : NULL;
         ring->read_idle = ring->read_state == READ_IDLE && (*wait_us > 0 || ring->inlined);
@@ -239,47 +244,57 @@ static enum status receiver_record(void *stage, uint64_t snapshot, struct error 
 
 static const struct marker_stage_type receiver_type = {.record = receiver_record};
 
-static enum status ring_open_reader(struct source_ring *ring, struct source *source, uint32_t partition, const struct source_position *from,
-                                    struct error *err)
+static enum status ring_seek(struct source_ring *ring, const struct source_ring_spec *spec, struct error *err)
 {
-    TRY(ring->type->reader_open(source, partition, &ring->reader, err));
-    if (from != NULL && ring->type->seek == NULL) {
-        return error_set(err, ERROR_NOT_SUPPORTED, "the source '%s' cannot be read again from a position", ring->type->name);
+    if (spec->skipped != NULL && ring->type->present != NULL) {
+        return ring->type->present(ring->reader, spec->from, spec->skipped, err);
     }
-    if (from != NULL) {
-        TRY(ring->type->seek(ring->reader, from, err));
+    if (spec->from == NULL) {
+        return STATUS_OK;
     }
+    return ring->type->seek != NULL
+               ? ring->type->seek(ring->reader, spec->from, err)
+               : error_set(err, ERROR_NOT_SUPPORTED, "the source '%s' cannot be read again from a position", ring->type->name);
+}
+
+static enum status ring_open_reader(struct source_ring *ring, const struct source_ring_spec *spec, struct error *err)
+{
+    TRY(marker_stage_create(&sender_type, ring, 0, 1, &ring->sender, err));
+    TRY(marker_stage_create(&receiver_type, ring, 1, 0, &ring->receiver, err));
+    TRY(ring->type->reader_open(spec->source, spec->partition, &ring->reader, err));
+    TRY(ring_seek(ring, spec, err));
     ring->taken_whole = true;
     return ring_mark(ring, &ring->taken.place, err);
 }
 
-enum status source_ring_open(struct source *source, uint32_t partition, const struct source_position *from, uint32_t row_limit,
-                             size_t limit_bytes, struct wakeup *wakeup, struct source_ring **ring, struct error *err)
+static enum status ring_start(struct source_ring *ring, struct error *err)
+{
+    ring->inlined = (ring->type->traits & SOURCE_INLINE) != 0;
+    ring->read_limit = ring->row_limit;
+    if (ring->inlined) {
+        return STATUS_OK;
+    }
+    int failed = pthread_create(&ring->thread, NULL, ring_run, ring);
+    ring->threaded = failed == 0;
+    return failed == 0 ? STATUS_OK : error_set(err, ERROR_THREAD, "cannot start a thread to read a source: %s", strerror(failed));
+}
+
+enum status source_ring_open(const struct source_ring_spec *spec, struct source_ring **ring, struct error *err)
 {
     struct source_ring *created = calloc(1, sizeof *created);
     if (created == NULL) {
         return error_set(err, ERROR_BUDGET_SPENT, "no room to read a source");
     }
-    created->type = source->type;
-    created->row_limit = row_limit;
-    created->limit_bytes = limit_bytes;
-    created->wakeup = wakeup;
-    created->inlined = (source->type->traits & SOURCE_INLINE) != 0;
+    created->type = spec->source->type;
+    created->row_limit = spec->row_limit;
+    created->limit_bytes = spec->limit_bytes;
+    created->wakeup = spec->wakeup;
+    created->inlined = true; /* until it is started */
     pthread_mutex_init(&created->mutex, NULL);
     pthread_cond_init(&created->changed, NULL);
-    enum status status = marker_stage_create(&sender_type, created, 0, 1, &created->sender, err);
-    if (status == STATUS_OK) {
-        status = marker_stage_create(&receiver_type, created, 1, 0, &created->receiver, err);
-    }
-    if (status == STATUS_OK) {
-        status = ring_open_reader(created, source, partition, from, err);
-    }
-    if (status == STATUS_OK && !created->inlined) {
-        int failed = pthread_create(&created->thread, NULL, ring_run, created);
-        created->threaded = failed == 0;
-        if (failed != 0) {
-            status = error_set(err, ERROR_THREAD, "cannot start a thread to read a source: %s", strerror(failed));
-        }
+    enum status status = ring_open_reader(created, spec, err);
+    if (status == STATUS_OK && !spec->led) {
+        status = ring_start(created, err);
     }
     if (status != STATUS_OK) {
         source_ring_close(created);
@@ -304,6 +319,9 @@ static enum status receive_slot(struct source_ring *ring, struct batch *batch, s
     TRY(marker_stage_message(ring->receiver, 0, &slot->batch, err));
     ring->taken_whole = false;
     *batch = slot->batch;
+    struct text_builder part = ring->part;
+    ring->part = slot->part;
+    slot->part = part;
     ring->bytes -= slot->bytes;
     ring->first = (ring->first + 1) % RING_BATCHES;
     ring->count--;
@@ -345,6 +363,50 @@ enum status source_ring_take(struct source_ring *ring, struct batch *batch, enum
     return status;
 }
 
+/* ---- led ---- */
+
+enum status source_ring_take_led(struct source_ring *ring, struct text part, uint32_t rows, const atomic_bool *cancelled,
+                                 struct batch *batch, struct error *err)
+{
+    enum read_state state = READ_IDLE;
+    bool caught_up;
+    assert(ring->inlined && !ring->threaded);
+    ring->read_limit = rows < ring->row_limit ? rows : ring->row_limit;
+    for (int64_t waited_us = 0; waited_us < LED_PATIENCE_US && state == READ_IDLE; waited_us += LED_POLL_US) {
+        if (ring->type->lead != NULL) {
+            TRY(ring->type->lead(ring->reader, &part, err));
+        }
+        TRY(source_ring_take(ring, batch, &state, &caught_up, err));
+        if (state == READ_IDLE && cancelled != NULL && atomic_load(cancelled)) {
+            return error_set(err, ERROR_CANCELLED, "the statement was cancelled");
+        }
+        if (state == READ_IDLE) {
+            usleep(LED_POLL_US);
+        }
+    }
+    if (state == READ_ROWS && batch->count <= rows) {
+        return STATUS_OK;
+    }
+    if (state == READ_ROWS) {
+        batch_release(batch);
+    }
+    return error_set(err, ERROR_POSITION_LOST, "the source '%s' does not give the rows again that it gave before: %u more%s%.*s",
+                     ring->type->name, rows, part.length == 0 ? "" : " of ", (int)(part.length < 300 ? part.length : 300), part.bytes);
+}
+
+enum status source_ring_go(struct source_ring *ring, struct error *err)
+{
+    if (ring->type->lead != NULL) {
+        TRY(ring->type->lead(ring->reader, NULL, err));
+    }
+    return ring_start(ring, err);
+}
+
+struct text source_ring_part(const struct source_ring *ring)
+{
+    return (struct text){ring->part.bytes, ring->part.length};
+}
+
 enum status source_ring_position(struct source_ring *ring, struct text *place, struct text_builder *history, struct error *err)
 {
     assert(ring->taken_whole);
@@ -372,7 +434,9 @@ void source_ring_close(struct source_ring *ring)
     }
     for (uint32_t i = 0; i < RING_BATCHES; i++) {
         text_builder_close(&ring->slots[i].marker.place);
+        text_builder_close(&ring->slots[i].part);
     }
+    text_builder_close(&ring->part);
     text_builder_close(&ring->taken.place);
     text_builder_close(&ring->read.place);
     text_builder_close(&ring->quiet.place);

@@ -20,9 +20,22 @@
 #include "connectors/source.h"
 
 struct source_ring;
-/* `wakeup` is signalled when rows, the end or an error come. `from`: where to begin; NULL: at the source's beginning. */
-enum status source_ring_open(struct source *source, uint32_t partition, const struct source_position *from, uint32_t row_limit,
-                             size_t limit_bytes, struct wakeup *wakeup, struct source_ring **ring, struct error *err);
+struct source_ring_spec {
+    struct source *source;
+    uint32_t partition;
+    const struct source_position *from; /* where to begin; NULL: at the source's beginning */
+    struct text_builder *skipped;       /* not NULL: at what comes from now on; gets a line that says what lies between, if anything does */
+    bool led;                           /* no thread yet: source_ring_take_led, until source_ring_go */
+    uint32_t row_limit;
+    size_t limit_bytes;
+    struct wakeup *wakeup; /* signalled when rows, the end or an error come */
+};
+enum status source_ring_open(const struct source_ring_spec *spec, struct source_ring **ring, struct error *err);
+/* 1 to `rows` rows that another reader got at this place, in `part`. Waits for them for some seconds; in vain: POSITION_LOST. */
+enum status source_ring_take_led(struct source_ring *ring, struct text part, uint32_t rows, const atomic_bool *cancelled,
+                                 struct batch *batch, struct error *err);
+enum status source_ring_go(struct source_ring *ring, struct error *err); /* from now on it reads by itself */
+struct text source_ring_part(const struct source_ring *ring); /* of the batch taken last (reader.part), lent until the next take */
 /* The next batch, the caller's; READ_IDLE: none now. *caught_up: and the source itself has none. */
 enum status source_ring_take(struct source_ring *ring, struct batch *batch, enum read_state *state, bool *caught_up, struct error *err);
 /* At the marker taken last; for replayable sources only. The place is lent until the next take, the history is appended. */

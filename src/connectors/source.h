@@ -8,6 +8,9 @@
  * Positions   A source that has position() can be read again from any place between two read()s: a new reader, perhaps of another process,
  *             that was told to seek() there gives the rows that the first one would have given next, with the same ordinals. What seek()
  *             finds changed (a file that is gone, shorter, other) it refuses; it never skips or repeats a row instead.
+ * Leading     A source whose parts (files that come) have no order of their own but that in which a reader happened to find them says which part
+ *             the rows just read are of (reader.part). A reader that is led is told before each read() which part the rows are of
+ *             that another reader got there, and that they are there: it does not wait for its clock. So it gives the same rows.
  * Errors      A record that cannot be read follows 'scan.error-policy' (connectors/error_policy.h, used by every source).
  */
 #ifndef SPATE_CONNECTORS_SOURCE_H
@@ -61,7 +64,8 @@ struct source {
     const struct source_type *type;
     uint32_t partition_count;
     bool bounded;
-    bool changes; /* rows may have weights other than +1 */
+    bool changes;            /* rows may have weights other than +1 */
+    const char *other_again; /* why the same place gives other rows when it is read again (a clock, chance); NULL: it gives the same */
 };
 enum read_state {
     READ_ROWS, /* batch holds 1..row_limit rows; of a source of changes up to 2 at least: an update is not cut */
@@ -71,6 +75,7 @@ enum read_state {
 struct reader {
     struct source *source;
     uint32_t partition;
+    struct text part;        /* of the rows just read; lent until the next read() */
     uint64_t reads;          /* read()s begun; counted by the caller, from 1 */
     _Atomic uint64_t passed; /* all that came of the read()s up to this one is in ticks; set by whoever takes the rows */
 };
@@ -99,6 +104,11 @@ struct source_type {
     /* The columns that a table without any gets, in the arena. NULL: its definition has to name them. */
     enum status (*infer)(const struct storage_settings *storage, const void *settings, struct arena *arena, struct budget *budget,
                          const struct schema **schema, struct error *err);
+    /* Instead of seek, for a job that has lost its state and does not look back: the reader begins with what comes from now on. `from`: where
+     * an earlier one was (NULL: none). Appends a line that says what lies between, if anything does. No function: seek(). */
+    enum status (*present)(struct reader *reader, const struct source_position *from, struct text_builder *skipped, struct error *err);
+    /* Before each read() that is led: the part ("" where there are none). NULL: the reader goes on by itself. No function: nothing to do. */
+    enum status (*lead)(struct reader *reader, const struct text *part, struct error *err);
 };
 
 /* connectors/registry.c: the one list. NULL: unknown. */

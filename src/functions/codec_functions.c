@@ -459,7 +459,7 @@ static void run_uuid(struct kernel_call *call)
 static enum status bind_uuid(struct function_binding *binding, struct error *err)
 {
     TRY_ALLOC(binding->result, type_make(binding->arena, TYPE_CHAR, 36, 0, false), err);
-    binding->kernel = (struct kernel){.run = run_uuid, .traits = FUNCTION_STRICT | FUNCTION_VOLATILE | FUNCTION_CAN_FAIL};
+    binding->kernel = (struct kernel){.run = run_uuid, .traits = FUNCTION_STRICT | FUNCTION_VOLATILE | FUNCTION_CHANCE | FUNCTION_CAN_FAIL};
     return STATUS_OK;
 }
 

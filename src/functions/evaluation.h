@@ -17,6 +17,7 @@ struct evaluation {
     int64_t start_us;             /* when the statement began */
     bool legacy_cast;             /* table.exec.legacy-cast-behaviour */
     bool sum_overflow_wraps;      /* table.exec.sum-overflow = wrap */
+    const char *same_again; /* the high-availability policy that runs ticks again, so that nothing may be left to chance; NULL: none */
 };
 
 #endif

@@ -26,6 +26,7 @@ enum function_traits {
     FUNCTION_DYNAMIC = 8,        /* constant within a tick only: not folded when planned */
     FUNCTION_VOLATILE = 16,      /* another value each time: not folded, not shared, not moved */
     FUNCTION_NULLABLE = 32,      /* STRICT, but may also give NULL for arguments that are not (result vector has a validity bitmap) */
+    FUNCTION_CHANCE = 128,       /* no one can say what it gives: not in a job whose ticks are run again */
     FUNCTION_CONSTANT_ARGS = 64, /* takes constant arguments as vectors of one row (see constant_args), not as full columns */
 };
 

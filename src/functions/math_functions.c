@@ -177,10 +177,10 @@ static void run_rand_integer(struct kernel_call *call)
 static enum status bind_rand(struct function_binding *binding, struct error *err)
 {
     if (binding->arg_count > 0) {
-        TRY(text_bind(binding, "i", &type_double, run_rand, FUNCTION_VOLATILE, err));
+        TRY(text_bind(binding, "i", &type_double, run_rand, FUNCTION_VOLATILE | FUNCTION_CHANCE, err));
     } else {
         binding->result = &type_double_not_null;
-        binding->kernel = (struct kernel){.run = run_rand, .traits = FUNCTION_STRICT | FUNCTION_VOLATILE};
+        binding->kernel = (struct kernel){.run = run_rand, .traits = FUNCTION_STRICT | FUNCTION_VOLATILE | FUNCTION_CHANCE};
     }
     binding->kernel.free_scratch = free;
     return STATUS_OK;
@@ -188,7 +188,7 @@ static enum status bind_rand(struct function_binding *binding, struct error *err
 
 static enum status bind_rand_integer(struct function_binding *binding, struct error *err)
 {
-    TRY(text_bind(binding, "i", &type_int, run_rand_integer, FUNCTION_VOLATILE | FUNCTION_CAN_FAIL, err));
+    TRY(text_bind(binding, "i", &type_int, run_rand_integer, FUNCTION_VOLATILE | FUNCTION_CHANCE | FUNCTION_CAN_FAIL, err));
     binding->kernel.free_scratch = free;
     return STATUS_OK;
 }

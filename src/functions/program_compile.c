@@ -134,6 +134,11 @@ static enum status compile_call(struct compiler *compiler, const struct expressi
 {
     uint32_t *args;
     struct program_step step = {.kind = STEP_CALL, .slot = slot, .expression = expression, .kernel = expression->kernel};
+    const char *same_again = compiler->program->evaluation->same_again;
+    if (same_again != NULL && (expression->kernel->traits & FUNCTION_CHANCE) != 0) {
+        return error_set(compiler->err, ERROR_NOT_SUPPORTED, "'high-availability.policy' = '%s': %s gives another value each time",
+                         same_again, expression->function->name);
+    }
     TRY(compile_args(compiler, expression, slot, &args));
     TRY(settle_constants(compiler, expression, args, &step.constant_args));
     TRY(add_register(compiler->program, expression->type, result, compiler->err));

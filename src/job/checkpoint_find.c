@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "job/checkpointer_internal.h"
 #include "job/job_lock.h"
+#include "job/tick_record.h"
 
 /* ---- the record ---- */
 
@@ -51,6 +52,22 @@ static uint32_t manifest_lineage(const struct checkpoint_manifest *manifest)
     return (uint32_t)manifest_number(manifest, "\"lineage\":", 10);
 }
 
+/* What the checkpoint holds depends on the policy of the job that wrote it. Those before there were policies have none. */
+static enum status check_policy(struct checkpointer *self, struct error *err)
+{
+    char key[64];
+    const char *extra = self->found.extra == NULL ? "" : self->found.extra;
+    const char *wanted = availability_name(self->spec.settings.availability);
+    bool has_policy = strstr(extra, "\"policy\":\"") != NULL;
+    snprintf(key, sizeof key, "\"policy\":\"%s\"", wanted);
+    if (has_policy ? strstr(extra, key) != NULL : self->spec.settings.availability == AVAILABILITY_PASSIVE) {
+        return STATUS_OK;
+    }
+    return error_set(err, ERROR_STATE_MISFIT,
+                     "checkpoint %llu of job '%s' was written under another 'high-availability.policy' than '%s', which keeps other things",
+                     (unsigned long long)self->found.seq, self->spec.job, wanted);
+}
+
 static enum status note_number(void *context, uint64_t number, bool *stop, struct error *err)
 {
     (void)err;
@@ -92,6 +109,12 @@ static enum status adopt_files(struct checkpointer *self, struct error *err)
     return checkpoint_adopt_databases(self, err);
 }
 
+static const char *const how_it_goes_on[] = {
+    [AVAILABILITY_PASSIVE] = "",
+    [AVAILABILITY_NONE] = ", without its state and with what comes from now on",
+    [AVAILABILITY_UPSTREAM_BACKUP] = ", reading its input again to make its state",
+};
+
 /* Damaged files show when they are read (checkpointer_fall_back): to look at all of them here would read them twice. */
 static enum status find_checkpoint(struct checkpointer *self, struct error *err)
 {
@@ -106,13 +129,15 @@ static enum status find_checkpoint(struct checkpointer *self, struct error *err)
     }
     self->has_found = true;
     self->lineage = manifest_lineage(&self->found);
+    TRY(check_policy(self, err));
     TRY(adopt_files(self, err));
     self->start = manifest_has_ended(&self->found) ? START_FINISHED : START_RESUMED;
     TRY(checkpoint_list(storage, self->id, CHECKPOINT_TASK, note_retained, self, err));
     const char *savepoint = self->spec.settings.restore_from;
     TRY_ALLOC(self->message,
-              arena_format(self->arena, "job '%s' %s checkpoint %llu%s%s%s%s%s", self->spec.job,
+              arena_format(self->arena, "job '%s' %s checkpoint %llu%s%s%s%s%s%s", self->spec.job,
                            self->start == START_FINISHED ? "has finished with" : "goes on from", (unsigned long long)self->found.seq,
+                           self->start == START_FINISHED ? "" : how_it_goes_on[self->spec.settings.availability],
                            savepoint == NULL ? "" : ", not from the savepoint '", savepoint == NULL ? "" : savepoint,
                            savepoint == NULL ? "" : "' (--fresh does that)",
                            skipped == NULL ? "" : "; damaged: ", skipped == NULL ? "" : skipped),
@@ -131,6 +156,7 @@ static enum status find_savepoint(struct checkpointer *self, struct error *err)
     self->from_savepoint = self->has_found = true;
     self->found = self->savepoint.manifests[0];
     self->start = START_FROM_SAVEPOINT;
+    TRY(check_policy(self, err));
     if (self->found.seq >= self->next_number) { /* sinks tell by the numbers what came after */
         self->next_number = self->found.seq + 1;
     }
@@ -276,5 +302,5 @@ enum status checkpointer_restore(struct checkpointer *self, struct job *job, str
     if (!adopted) {
         checkpoint_disown_databases(self);
     }
-    return STATUS_OK;
+    return self->start == START_FINISHED ? STATUS_OK : job_replay_begin(job, err);
 }

@@ -20,7 +20,7 @@ enum status checkpoint_note_operators(struct checkpointer *self, struct job *job
         chain->count = 0;
         for (uint32_t i = 0; i < circuit->node_count; i++) {
             const struct node *node = circuit->nodes[i];
-            if (node->table_count > 0) {
+            if (circuit_keeps_node(circuit, node)) {
                 chain->operators[chain->count++] = (struct snapshot_operator){node->id, node->tables, node->table_count};
             }
         }

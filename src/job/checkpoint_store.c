@@ -87,9 +87,10 @@ static enum status commit_in(struct checkpointer *self, struct checkpoint_writer
     const char *extra;
     TRY_ALLOC(tables, arena_alloc(arena, table_count * sizeof *tables), err);
     TRY_ALLOC(extra,
-              arena_format(arena, "{\"databases\":\"%016llx\",\"ended\":%s,\"lineage\":%u,\"ticks\":%llu,\"workers\":%u}",
+              arena_format(arena, "{\"databases\":\"%016llx\",\"ended\":%s,\"lineage\":%u,\"policy\":\"%s\",\"ticks\":%llu,\"workers\":%u}",
                            (unsigned long long)pending->identity, pending->ended ? "true" : "false", self->lineage,
-                           (unsigned long long)pending->ticks, generation->chain_count),
+                           availability_name(self->spec.settings.availability), (unsigned long long)pending->ticks,
+                           generation->chain_count),
               err);
     for (uint32_t i = 0; i < generation->chain_count; i++) {
         const struct chain *chain = &generation->chains[i];

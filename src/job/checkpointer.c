@@ -8,6 +8,19 @@
 #include "job/checkpointer_internal.h"
 #include "storage/job_definition.h"
 
+static const char *const availability_names[] = {
+    [AVAILABILITY_PASSIVE] = "passive", [AVAILABILITY_NONE] = "none", [AVAILABILITY_UPSTREAM_BACKUP] = "upstream-backup"};
+
+const char *availability_name(enum availability availability)
+{
+    return availability_names[availability];
+}
+
+bool availability_replays(enum availability availability)
+{
+    return availability == AVAILABILITY_UPSTREAM_BACKUP;
+}
+
 static int64_t now_us(const struct checkpointer *self)
 {
     return self->spec.clock->monotonic_us(self->spec.clock);

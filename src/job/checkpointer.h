@@ -26,6 +26,14 @@
 
 enum { CHAIN_FILES = 128, MERGE_FILES = 8, MERGE_FILES_MAX = 96, MERGE_ROWS_MIN = 1024 };
 
+/* 'high-availability.policy'. What a checkpoint of the job holds, and what a process does that goes on from it:
+ *   passive          state, places of sources, output of sinks          goes on from there
+ *   none             places, output                                     shows that output, begins with what comes from now on, without state
+ *   upstream-backup  where sources began, a record of all ticks, output runs all ticks again, without output, then goes on */
+enum availability { AVAILABILITY_PASSIVE, AVAILABILITY_NONE, AVAILABILITY_UPSTREAM_BACKUP };
+const char *availability_name(enum availability availability);
+bool availability_replays(enum availability availability);
+
 struct checkpoint_settings {
     int64_t interval_us; /* 0: only the final one and savepoints */
     int64_t min_pause_us, timeout_us;
@@ -34,8 +42,9 @@ struct checkpoint_settings {
     bool incremental;
     bool delete_at_end; /* externalized retention: DELETE_ON_CANCELLATION and NO_EXTERNALIZED_CHECKPOINTS */
     bool ignore_unclaimed;
-    bool fresh;                /* forget what there is */
-    bool standby;              /* wait for the lock */
+    bool fresh;   /* forget what there is */
+    bool standby; /* wait for the lock */
+    enum availability availability;
     bool savepoint_only;       /* the job runs already and leaves nothing but savepoints: looks for nothing, keeps no checkpoint */
     const char *restore_from;  /* a savepoint, when the job has no checkpoint of its own; NULL */
     bool claims;               /* it is removed when as many checkpoints as are kept, or the last one, have taken its place */

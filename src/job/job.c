@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "circuit/held_errors.h"
+#include "circuit/operators/history_node.h"
 
 enum { TICK_ROWS_MIN = CHUNK_ROWS, TICK_ROWS_MAX = 64 * CHUNK_ROWS };
 
@@ -76,6 +77,24 @@ static enum status job_start_threads(struct job *job, struct error *err)
     return STATUS_OK;
 }
 
+/* Where there is no state but places, these are saved, and no tick has to be run again. */
+static enum status job_keep_history(struct job *job, struct circuit *circuit, struct error *err)
+{
+    if (circuit->keeps != KEEPS_HISTORY) {
+        return STATUS_OK;
+    }
+    if (!circuit_has_state(circuit)) {
+        circuit->keeps = KEEPS_STATE;
+        return STATUS_OK;
+    }
+    struct node *history;
+    TRY(history_node_create(circuit, &history, err)); /* on all, so that all know its state; worker 0 has it */
+    job->history = circuit->worker == 0 ? history : job->history;
+    job->records = true;
+    circuit->pull_mode = PULL_RECORDED;
+    return STATUS_OK;
+}
+
 static enum status job_build(struct job *job, struct budget *budget, const struct evaluation *evaluation, struct error *err)
 {
     if (job->worker_count > 1) {
@@ -90,6 +109,7 @@ static enum status job_build(struct job *job, struct budget *budget, const struc
         worker->circuit->held_meeting = job->held_meeting;
         worker->circuit->evaluation.now_us = job_now_us(job);
         TRY(plan_build(job->plan, worker->circuit, err));
+        TRY(job_keep_history(job, worker->circuit, err));
         TRY(circuit_name_nodes(worker->circuit, err));
     }
     TRY(job_cold_open(job, err));
@@ -127,9 +147,10 @@ enum status job_create(struct plan *plan, struct budget *budget, const struct ev
     return STATUS_OK;
 }
 
-static void job_run_tick(struct job *job)
+void job_run_tick(struct job *job, int64_t now_us)
 {
-    job->tick.now_us = job_now_us(job);
+    job->tick.now_us =
+        now_us > job->tick.now_us ? now_us : job->tick.now_us; /* another process, whose ticks were run again, may be ahead */
     uint64_t done = wakeup_read(&job->done);
     uint64_t all_done = done + job->worker_count - 1;
     wakeup_signal(&job->go);
@@ -140,8 +161,7 @@ static void job_run_tick(struct job *job)
     job->tick.number++;
 }
 
-/* The first error that is not a consequence of another worker's. */
-static enum status job_find_error(const struct job *job, struct error *err)
+enum status job_find_error(const struct job *job, struct error *err)
 {
     enum status status = STATUS_OK;
     for (uint32_t i = 0; i < job->worker_count; i++) {
@@ -199,11 +219,17 @@ enum status job_step(struct job *job, int64_t wait_us, enum job_state *state, st
         job->state = JOB_CANCELLED;
     } else if (job->state == JOB_RUNNING && atomic_load(&job->stopping)) {
         status = job_stop(job, err);
+    } else if (job->state == JOB_RUNNING && job->replaying) {
+        status = job_replay_some(job, err);
+        job->state = status == STATUS_OK ? JOB_RUNNING : JOB_FAILED;
     } else if (job->state == JOB_RUNNING) {
         uint64_t seen = wakeup_read(&job->wakeup);
         int64_t start_us = job->clock->monotonic_us(job->clock);
-        job_run_tick(job);
+        job_run_tick(job, job_now_us(job));
         status = job_find_error(job, err);
+        if (status == STATUS_OK) {
+            status = job_note_tick(job, err);
+        }
         if (status != STATUS_OK) {
             job->state = JOB_FAILED;
         } else if (job->agreed.ended) {
@@ -249,7 +275,16 @@ uint64_t job_ticks(const struct job *job)
 
 bool job_is_idle(const struct job *job)
 {
-    return job->state == JOB_RUNNING && !job->agreed.rows && !job->agreed.ended;
+    return job->state == JOB_RUNNING && !job->agreed.rows && !job->agreed.ended && !job->replaying;
+}
+
+void job_take_notices(struct job *job, struct text_builder *notices)
+{
+    for (uint32_t i = 0; i < job->worker_count; i++) {
+        struct text_builder *of_worker = &job->workers[i].circuit->notices;
+        text_append(notices, of_worker->bytes, of_worker->length);
+        text_builder_clear(of_worker);
+    }
 }
 
 void job_destroy(struct job *job)
@@ -269,6 +304,7 @@ void job_destroy(struct job *job)
     }
     job_cold_close(job);
     held_meeting_destroy(job->held_meeting);
+    text_builder_close(&job->record);
     wakeup_destroy(&job->go);
     wakeup_destroy(&job->done);
     tick_barrier_destroy(&job->barrier);

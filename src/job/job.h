@@ -22,8 +22,10 @@ enum status job_step(struct job *job, int64_t wait_us, enum job_state *state, st
 uint32_t job_worker_count(const struct job *job);
 bool job_reached_end(const struct job *job); /* ENDED by the end of all input, not by job_finish_sources */
 uint64_t job_ticks(const struct job *job);   /* that did something */
-bool job_is_idle(const struct job *job);     /* the last step found nothing to do */
-void job_cancel(struct job *job);            /* the next or current job_step ends soon with JOB_CANCELLED */
+/* What operators have to tell the user, lines; the caller closes the text. */
+void job_take_notices(struct job *job, struct text_builder *notices);
+bool job_is_idle(const struct job *job); /* the last step found nothing to do */
+void job_cancel(struct job *job);        /* the next or current job_step ends soon with JOB_CANCELLED */
 void job_finish_sources(
     struct job *job); /* SIGTERM: sources stop reading; the job ends as at the end of input without firing open windows */
 void job_destroy(struct job *job);

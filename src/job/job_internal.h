@@ -41,7 +41,19 @@ struct job {
     const struct cold_driver *cold_driver; /* NULL: none */
     struct cold_folder *cold_folder;
     size_t cold_bytes; /* charged */
+    /* the ticks, for those who run them again: job/tick_record.h */
+    bool records;
+    struct text_builder record;
+    struct node *history; /* of worker 0; NULL: the job does not keep its history */
+    bool replaying;
+    size_t replayed_bytes; /* of the history */
 };
+/* One tick, at this time of the job's clock. */
+void job_run_tick(struct job *job, int64_t now_us);
+/* The first error that is not a consequence of another worker's. */
+enum status job_find_error(const struct job *job, struct error *err);
+enum status job_replay_some(struct job *job, struct error *err); /* tick_record.c */
+enum status job_note_tick(struct job *job, struct error *err);   /* tick_record.c: after a tick without an error */
 
 /* job_cold.c: the databases of the workers. */
 enum status job_cold_open(struct job *job, struct error *err);

@@ -52,6 +52,7 @@ def net(changes):
 
 class Case:
     """One job, its folder and its runs."""
+    policy = os.environ.get("CRASH_POLICY")
 
     def __init__(self, build, folder, job, seed):
         self.spate, self.shim = os.path.join(build, "spate"), os.path.join(build, SHIM)
@@ -64,7 +65,8 @@ class Case:
         self.settings = {"storage.uri": f"{folder}/store", "execution.checkpointing.interval": self.r.choice(["1 ms", "1 ms", "20 ms"]),
                          "pipeline.tick.rows": self.r.choice([10, 20, 50, 200]), "pipeline.name": "job",
                          "execution.checkpointing.num-retained": self.r.choice([1, 2, 3]),
-                         "execution.checkpointing.incremental": self.r.choice(["true", "true", "false"])}
+                         "execution.checkpointing.incremental": self.r.choice(["true", "true", "false"]),
+                         "high-availability.policy": self.policy or self.r.choice(["passive", "passive", "upstream-backup"])}
 
     def write_script(self, name, text):
         with open(f"{self.folder}/{name}.sql", "w", encoding="utf-8") as f:

@@ -55,6 +55,9 @@ static enum status sink_node_receive(struct node *node, uint32_t input, const st
 {
     (void)input;
     struct sink_node *self = (struct sink_node *)node;
+    if (node->circuit->output == OUTPUT_DROPPED) {
+        return STATUS_OK;
+    }
     if (self->log != NULL) {
         return change_log_add(self->log, batch, err);
     }
@@ -74,6 +77,9 @@ static enum status sink_node_finish_tick(struct node *node, const struct tick *t
         TRY(change_log_take_kinds(self->log, self->spec->upsert_key, self->spec->upsert_key_count, sink_node_write, self, err));
     }
     node_pass_watermark(node);
+    if (node->circuit->output == OUTPUT_DROPPED) {
+        return STATUS_OK;
+    }
     TRY(self->sink->type->finish_tick(self->sink, node->watermark, err));
     if (tick->end && !self->finished) {
         self->finished = true;
@@ -150,6 +156,7 @@ static enum status sink_node_restored(struct node *node, struct error *err)
 static const struct node_type sink_node_type = {
     .name = "Sink",
     .stateless = true,
+    .kept = NODE_KEPT_WITH_PLACES | NODE_KEPT_WITH_HISTORY,
     .receive = sink_node_receive,
     .finish_tick = sink_node_finish_tick,
     .close = sink_node_close,

@@ -2,6 +2,7 @@
  *
  * A tick takes from each partition of this worker, in turns of one batch: pipeline.tick.rows rows, or all there is (-1: of a bounded source
  * to its end), or (0) up to the circuit's adaptive budget. A bounded partition that has ended counts as watermark END.
+ * A tick that is replayed takes what its record says (circuit/pull_record.h), in that order.
  */
 #include "circuit/operators/source_node.h"
 
@@ -18,40 +19,75 @@ struct open_partition {
     struct partition_state state;
     uint64_t taken_rows; /* in this tick */
     bool paused;         /* nothing more for this tick */
+    bool led;            /* its reader is told what to read */
     char *restored;      /* the state to begin from, in the circuit's arena; NULL: the beginning */
     size_t restored_length;
+    struct text_builder part; /* of the rows taken last, in this tick and while it is recorded */
 };
 struct source_node {
     struct node node;
     const struct source_spec *spec;
     struct open_partition *partitions; /* this worker's: number worker + i * worker_count */
     uint32_t partition_count;
+    uint32_t number; /* among the source nodes of the circuit */
     bool opened, end_seen;
 };
 
 static const char state_kind[] = "partition/1";
 
+/* Where the partition stood in an earlier life; *from stays NULL if it had not begun. */
+static enum status restored_place(struct open_partition *partition, struct source_position *place, const struct source_position **from,
+                                  struct error *err)
+{
+    struct text state = {partition->restored, partition->restored_length};
+    int64_t ended;
+    TRY(position_get_number(state, "ended", &ended, err));
+    partition->state.ended = ended != 0;
+    if (!partition->state.ended && position_has(state, "place")) {
+        TRY(position_get_text(state, "place", &place->place, err));
+        TRY(position_get_text(state, "history", &place->history, err));
+        *from = place;
+    }
+    return STATUS_OK;
+}
+
+/* A job that makes its state again saves where its sources began. */
+static enum status keep_beginning(struct source_node *self, struct open_partition *partition, uint32_t number, struct error *err)
+{
+    struct text_builder state = {0};
+    enum status status = source_node_save_partition(&self->node, number, &state, err);
+    if (status == STATUS_OK) {
+        partition->restored_length = state.length;
+        partition->restored = arena_copy(node_arena(&self->node), state.bytes, state.length);
+        status = partition->restored != NULL ? STATUS_OK : error_set(err, ERROR_BUDGET_SPENT, "no room for a source's position");
+    }
+    text_builder_close(&state);
+    return status;
+}
+
 static enum status open_ring(struct source_node *self, struct open_partition *partition, uint32_t number, uint32_t row_limit,
                              struct error *err)
 {
-    const struct circuit *circuit = self->node.circuit;
-    struct source_position from, *begin = NULL;
+    struct circuit *circuit = self->node.circuit;
+    struct source_position place;
+    struct source_ring_spec spec = {.source = self->spec->source,
+                                    .partition = number,
+                                    .led = circuit->pull_mode == PULL_REPLAYED,
+                                    .row_limit = row_limit,
+                                    .limit_bytes = circuit->settings.ring_bytes,
+                                    .wakeup = circuit->wakeup};
     if (partition->restored != NULL) {
-        struct text state = {partition->restored, partition->restored_length};
-        int64_t ended;
-        TRY(position_get_number(state, "ended", &ended, err));
-        partition->state.ended = ended != 0;
+        TRY(restored_place(partition, &place, &spec.from, err));
         if (partition->state.ended) {
             return STATUS_OK;
         }
-        if (position_has(state, "place")) { /* else it had not begun */
-            TRY(position_get_text(state, "place", &from.place, err));
-            TRY(position_get_text(state, "history", &from.history, err));
-            begin = &from;
-        }
     }
-    return source_ring_open(self->spec->source, number, begin, row_limit, circuit->settings.ring_bytes, circuit->wakeup, &partition->ring,
-                            err);
+    if (circuit->keeps == KEEPS_PLACES && partition->restored != NULL) {
+        spec.skipped = &circuit->notices;
+    }
+    partition->led = spec.led;
+    TRY(source_ring_open(&spec, &partition->ring, err));
+    return circuit->keeps == KEEPS_HISTORY && partition->restored == NULL ? keep_beginning(self, partition, number, err) : STATUS_OK;
 }
 
 static enum status source_node_open(struct source_node *self, const struct tick *tick, struct error *err)
@@ -68,6 +104,19 @@ static enum status source_node_open(struct source_node *self, const struct tick 
         self->partitions[i].state.last_rows_us = tick->now_us;
         TRY(open_ring(self, &self->partitions[i], circuit->worker + i * circuit->worker_count, row_limit, err));
         self->end_seen = self->end_seen && self->partitions[i].state.ended;
+    }
+    return STATUS_OK;
+}
+
+/* The ticks that were to be replayed are over. */
+static enum status source_node_go(struct source_node *self, struct error *err)
+{
+    for (uint32_t i = 0; i < self->partition_count; i++) {
+        struct open_partition *partition = &self->partitions[i];
+        if (partition->led) {
+            partition->led = false;
+            TRY(source_ring_go(partition->ring, err));
+        }
     }
     return STATUS_OK;
 }
@@ -90,6 +139,47 @@ static bool source_node_is_cancelled(const struct source_node *self)
     return cancelled != NULL && atomic_load_explicit(cancelled, memory_order_relaxed);
 }
 
+/* The part that the rows just taken are of; nothing if it is that of the rows before. */
+static struct text part_of_rows(struct open_partition *partition)
+{
+    struct text part = source_ring_part(partition->ring);
+    if (text_equal(part, (struct text){partition->part.bytes, partition->part.length})) {
+        return TEXT("");
+    }
+    text_builder_clear(&partition->part);
+    text_append(&partition->part, part.bytes, part.length);
+    return part;
+}
+
+static void record_take(struct source_node *self, struct open_partition *partition, enum read_state state, uint32_t rows)
+{
+    struct circuit *circuit = self->node.circuit;
+    struct pull_entry entry = {.source = self->number,
+                               .partition = circuit->worker + (uint32_t)(partition - self->partitions) * circuit->worker_count,
+                               .event = partition->state.caught_up ? PULL_CAUGHT_UP : PULL_GAVE_NOTHING};
+    if (circuit->pull_mode != PULL_RECORDED) {
+        return;
+    }
+    if (state == READ_ROWS) {
+        entry.event = PULL_GAVE_ROWS;
+        entry.rows = rows;
+        entry.part = part_of_rows(partition);
+    } else if (state == READ_END) {
+        entry.event = PULL_AT_END;
+    }
+    pull_record_put(&circuit->pulled, &entry);
+}
+
+static enum status source_node_give(struct source_node *self, struct open_partition *partition, struct batch *batch,
+                                    const struct tick *tick, struct error *err)
+{
+    partition->taken_rows += batch->count;
+    partition->state.last_rows_us = tick->now_us;
+    enum status status = node_emit(&self->node, batch, err);
+    batch_release(batch);
+    return status;
+}
+
 /* One batch of one partition. */
 static enum status source_node_take(struct source_node *self, struct open_partition *partition, const struct tick *tick, struct error *err)
 {
@@ -104,30 +194,69 @@ static enum status source_node_take(struct source_node *self, struct open_partit
         }
         wakeup_wait(wakeup, seen, 100000);
     }
+    record_take(self, partition, state, batch.count);
     if (state == READ_ROWS) {
-        partition->taken_rows += batch.count;
-        partition->state.last_rows_us = tick->now_us;
-        enum status status = node_emit(&self->node, &batch, err);
-        batch_release(&batch);
-        return status;
+        return source_node_give(self, partition, &batch, tick, err);
     }
     partition->paused = true;
     partition->state.ended = state == READ_END;
     return STATUS_OK;
 }
 
-static enum status source_node_pull(struct node *node, const struct tick *tick, enum pull_state *state, struct error *err)
+/* ---- a tick again ---- */
+
+static enum status replay_rows(struct source_node *self, struct open_partition *partition, const struct pull_entry *entry,
+                               const struct tick *tick, struct error *err)
 {
-    struct source_node *self = (struct source_node *)node;
-    if (!self->opened) {
-        TRY(source_node_open(self, tick, err));
+    if (entry->part.length > 0) {
+        text_builder_clear(&partition->part);
+        text_append(&partition->part, entry->part.bytes, entry->part.length);
     }
+    struct text part = {partition->part.bytes, partition->part.length};
+    partition->state.caught_up = false;
+    for (uint32_t left = entry->rows; left > 0;) {
+        struct batch batch = {0};
+        TRY(source_ring_take_led(partition->ring, part, left, self->node.circuit->cancelled, &batch, err));
+        left -= batch.count;
+        TRY(source_node_give(self, partition, &batch, tick, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status replay_entry(struct source_node *self, const struct pull_entry *entry, const struct tick *tick, struct error *err)
+{
+    const struct circuit *circuit = self->node.circuit;
+    struct open_partition *partition = &self->partitions[entry->partition / circuit->worker_count];
+    if (entry->partition / circuit->worker_count >= self->partition_count || partition->state.ended) {
+        return error_set(err, ERROR_POSITION_LOST, "the source %s has other partitions now than when its rows were read", self->node.label);
+    }
+    if (entry->event == PULL_GAVE_ROWS) {
+        return replay_rows(self, partition, entry, tick, err);
+    }
+    partition->state.caught_up = entry->event == PULL_CAUGHT_UP;
+    partition->state.ended = entry->event == PULL_AT_END;
+    return STATUS_OK;
+}
+
+/* Of another number of workers, too: each takes what is of its own partitions. */
+static enum status source_node_replay(struct source_node *self, const struct tick *tick, struct error *err)
+{
+    const struct circuit *circuit = self->node.circuit;
+    struct text rest = circuit->to_pull;
+    struct pull_entry entry;
+    while (pull_record_next(&rest, &entry)) {
+        if (entry.source == self->number && entry.partition % circuit->worker_count == circuit->worker) {
+            TRY(replay_entry(self, &entry, tick, err));
+        }
+    }
+    return rest.length == 0 ? STATUS_OK : error_set(err, ERROR_STATE_CORRUPT, "the record of a tick is broken");
+}
+
+static enum status source_node_take_tick(struct source_node *self, const struct tick *tick, struct error *err)
+{
     uint64_t budget = source_node_budget(self);
-    for (uint32_t i = 0; i < self->partition_count; i++) {
-        self->partitions[i].taken_rows = 0;
-        self->partitions[i].paused = self->partitions[i].state.ended;
-    }
-    bool going = true, rows = false, ended = true;
+    bool going = true;
+    TRY(source_node_go(self, err));
     while (going && !source_node_is_cancelled(self)) {
         going = false;
         for (uint32_t i = 0; i < self->partition_count; i++) {
@@ -138,6 +267,22 @@ static enum status source_node_pull(struct node *node, const struct tick *tick, 
             }
         }
     }
+    return STATUS_OK;
+}
+
+static enum status source_node_pull(struct node *node, const struct tick *tick, enum pull_state *state, struct error *err)
+{
+    struct source_node *self = (struct source_node *)node;
+    if (!self->opened) {
+        TRY(source_node_open(self, tick, err));
+    }
+    for (uint32_t i = 0; i < self->partition_count; i++) {
+        self->partitions[i].taken_rows = 0;
+        self->partitions[i].paused = self->partitions[i].state.ended;
+        text_builder_clear(&self->partitions[i].part);
+    }
+    TRY(node->circuit->pull_mode == PULL_REPLAYED ? source_node_replay(self, tick, err) : source_node_take_tick(self, tick, err));
+    bool rows = false, ended = true;
     for (uint32_t i = 0; i < self->partition_count; i++) {
         rows = rows || self->partitions[i].taken_rows > 0;
         ended = ended && self->partitions[i].state.ended;
@@ -169,10 +314,12 @@ static void source_node_close(struct node *node)
     struct source_node *self = (struct source_node *)node;
     for (uint32_t i = 0; i < self->partition_count; i++) {
         source_ring_close(self->partitions[i].ring);
+        text_builder_close(&self->partitions[i].part);
     }
 }
 
 static const struct node_type source_node_type = {
+    .kept = NODE_KEPT_WITH_PLACES | NODE_KEPT_WITH_HISTORY,
     .name = "Source",
     .finish_tick = source_node_finish_tick,
     .close = source_node_close,
@@ -186,6 +333,7 @@ enum status source_node_create(struct circuit *circuit, const struct source_spec
     struct source_node *self;
     TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
     self->spec = spec;
+    self->number = circuit->source_count++;
     uint32_t total = spec->source->partition_count;
     if (total > circuit->worker) {
         self->partition_count = (total - circuit->worker - 1) / circuit->worker_count + 1;
@@ -227,16 +375,17 @@ enum status source_node_save_partition(struct node *node, uint32_t partition, st
     struct text place = {0};
     struct text_builder history = {0};
     assert(open != NULL);
-    if (open->ring == NULL && open->restored != NULL) { /* ended before the restart, or no tick since */
+    /* ended before the restart, or no tick since; or it is the beginning that counts */
+    if (open->restored != NULL && (open->ring == NULL || node->circuit->keeps == KEEPS_HISTORY)) {
         text_append(out, open->restored, open->restored_length);
         return STATUS_OK;
     }
-    if (self->spec->source->type->position == NULL && !open->state.ended) {
+    if (self->spec->source->type->position == NULL && !open->state.ended && node->circuit->keeps != KEEPS_PLACES) {
         return error_set(err, ERROR_NOT_SUPPORTED, "the source '%s' cannot be read again from a position, so its job has no checkpoints",
                          self->spec->source->type->name);
     }
     enum status status = STATUS_OK;
-    if (open->ring != NULL && !open->state.ended) {
+    if (open->ring != NULL && !open->state.ended && self->spec->source->type->position != NULL) {
         status = source_ring_position(open->ring, &place, &history, err);
     }
     text_append_text(out, state_kind);

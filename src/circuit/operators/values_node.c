@@ -93,6 +93,7 @@ static void values_node_close(struct node *node)
 }
 
 static const struct node_type values_node_type = {
+    .kept = NODE_KEPT_WITH_PLACES,
     .name = "Values",
     .finish_tick = values_node_finish_tick,
     .close = values_node_close,

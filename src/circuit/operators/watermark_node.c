@@ -342,6 +342,7 @@ static enum status watermark_node_restored(struct node *node, struct error *err)
 
 static const struct node_type watermark_node_type = {
     .name = "Watermark",
+    .kept = NODE_KEPT_BESIDE_STATE,
     .receive = watermark_node_receive,
     .finish_tick = watermark_node_finish_tick,
     .close = watermark_node_close,

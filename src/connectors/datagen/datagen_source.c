@@ -54,6 +54,7 @@ struct datagen_reader {
     struct datagen_field *fields;
     struct datagen_random random;
     int64_t next, start_us;
+    bool led;
 };
 
 static int64_t field_rows(const struct datagen_field *field)
@@ -64,6 +65,17 @@ static int64_t field_rows(const struct datagen_field *field)
         rows = of_child >= 0 && (rows < 0 || of_child < rows) ? of_child : rows;
     }
     return rows;
+}
+
+static bool reads_clock(const struct datagen_field *field)
+{
+    enum type_kind kind = field->type->kind;
+    bool is_time = kind == TYPE_DATE || kind == TYPE_TIME || kind == TYPE_TIMESTAMP || kind == TYPE_TIMESTAMP_LTZ;
+    bool reads = is_time && !field->sequence && field->used;
+    for (uint32_t i = 0; i < field->child_count; i++) {
+        reads = reads || reads_clock(&field->children[i]);
+    }
+    return reads;
 }
 
 static enum status datagen_open(const struct source_context *context, const void *settings, struct source **source, struct error *err)
@@ -84,6 +96,9 @@ static enum status datagen_open(const struct source_context *context, const void
         types[i] = context->columns[i].type;
         names[i] = context->columns[i].name;
         int64_t rows = field_rows(&fields[i]);
+        if (reads_clock(&fields[i])) {
+            self->base.other_again = "times before the present";
+        }
         self->rows = rows >= 0 && (self->rows < 0 || rows < self->rows) ? rows : self->rows;
     }
     self->shape = (struct format_context){.arena = context->arena, .budget = context->budget};
@@ -154,6 +169,9 @@ static uint32_t due_rows(const struct datagen_reader *self, const struct datagen
     const struct clock *clock = source->context.clock;
     int64_t rate = source->settings.rows_per_second, passed_us = clock->monotonic_us(clock) - self->start_us;
     int64_t left = source->rows >= 0 ? source->rows - self->next : INT64_MAX;
+    if (self->led) {
+        return left < row_limit ? (uint32_t)left : row_limit;
+    }
     int128_t due = (int128_t)passed_us * rate / 1000000 + 1 - self->next;
     int64_t wanted = rate / 100 > row_limit ? row_limit : rate / 100 > 0 ? rate / 100 : 1;
     wanted = left < wanted ? left : wanted;
@@ -222,6 +240,19 @@ static enum status datagen_seek(struct reader *reader, const struct source_posit
     return STATUS_OK;
 }
 
+static enum status datagen_lead(struct reader *reader, const struct text *part, struct error *err)
+{
+    (void)err;
+    struct datagen_reader *self = (struct datagen_reader *)reader;
+    const struct datagen_source *source = (const struct datagen_source *)reader->source;
+    const struct clock *clock = source->context.clock;
+    if (self->led && part == NULL) {
+        self->start_us = clock->monotonic_us(clock) - (int64_t)((int128_t)self->next * 1000000 / source->settings.rows_per_second);
+    }
+    self->led = part != NULL;
+    return STATUS_OK;
+}
+
 const struct source_type datagen_source_type = {
     .name = "datagen",
     .summary = "Rows of random values or sequences.",
@@ -236,4 +267,5 @@ const struct source_type datagen_source_type = {
     .close = datagen_close,
     .position = datagen_position,
     .seek = datagen_seek,
+    .lead = datagen_lead,
 };

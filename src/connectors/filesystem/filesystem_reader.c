@@ -34,6 +34,7 @@ void filesystem_reader_close(struct reader *reader)
     }
     file_list_clear(&self->files);
     progress_log_destroy(self->progress);
+    text_builder_close(&self->part);
     if (self->decoder != NULL) {
         self->decoder->type->close(self->decoder);
     }
@@ -143,7 +144,7 @@ enum status filesystem_open_file(struct filesystem_reader *self, struct file_ent
     return file_stream_open(entry->path, entry->taken_bytes, &self->stream, err);
 }
 
-static enum status record_progress(struct filesystem_reader *self, const struct file_entry *entry, struct error *err)
+enum status filesystem_record_progress(struct filesystem_reader *self, const struct file_entry *entry, struct error *err)
 {
     struct file_progress progress = {.hash = progress_hash(filesystem_relative_path(self->source, entry->path)),
                                      .taken_bytes = entry->taken_bytes,
@@ -164,7 +165,7 @@ static enum status check_length(const struct filesystem_reader *self, struct err
                      self->source->context.table, self->label, (unsigned long long)entry->size, (unsigned long long)read);
 }
 
-static enum status end_file(struct filesystem_reader *self, struct error *err)
+enum status filesystem_leave_file(struct filesystem_reader *self, struct error *err)
 {
     struct file_entry *entry = self->entry;
     TRY(check_length(self, err));
@@ -181,7 +182,7 @@ static enum status end_file(struct filesystem_reader *self, struct error *err)
     } else {
         entry->seen_bytes = entry->size;
     }
-    return record_progress(self, entry, err);
+    return filesystem_record_progress(self, entry, err);
 }
 
 /* A block nobody else refers to. */
@@ -329,7 +330,7 @@ enum status filesystem_read_file(struct filesystem_reader *self, uint32_t row_li
     struct batch record;
     struct decode_target target = {.fail = error_reporter_fail, .owner = &self->reporter};
     bool ended;
-    row_limit = source->base.changes && row_limit < 2 ? 2 : row_limit; /* the two rows of an update stay together */
+    row_limit = source->base.changes && row_limit < 2 && !self->led ? 2 : row_limit; /* the two rows of an update stay together */
     TRY(decode_target_open(&target, &source->format, row_limit, &record, err));
     enum status status = STATUS_OK;
     if (source->base.changes) {
@@ -339,7 +340,7 @@ enum status filesystem_read_file(struct filesystem_reader *self, uint32_t row_li
         status = decode_file(self, &target, &ended, err);
     }
     if (status == STATUS_OK && ended) {
-        status = end_file(self, err);
+        status = filesystem_leave_file(self, err);
     }
     if (source->context.counters != NULL && target.dropped > 0) {
         atomic_fetch_add_explicit(&source->context.counters->dropped, target.dropped, memory_order_relaxed);
@@ -383,7 +384,7 @@ static enum status forget(struct filesystem_reader *self, const struct file_list
         const struct file_entry *now = file_list_find(found, entry);
         if (entry->seen_bytes > 0 && (now == NULL || now->size < entry->seen_bytes)) {
             entry->taken_bytes = entry->taken_lines = entry->seen_bytes = 0;
-            TRY(record_progress(self, entry, err));
+            TRY(filesystem_record_progress(self, entry, err));
         }
     }
     return STATUS_OK;
@@ -435,7 +436,13 @@ enum status filesystem_read(struct reader *reader, uint32_t row_limit, struct ba
         dead_letter_wait(self->source->context.dead_letter);
     }
     for (;;) {
-        if (self->stream == NULL) {
+        if (self->led) {
+            TRY(filesystem_turn_to_part(self, err));
+            if (self->stream == NULL) {
+                *state = READ_IDLE;
+                return STATUS_OK;
+            }
+        } else if (self->stream == NULL) {
             TRY(next_file(self, wait_us, err));
             if (self->stream == NULL) {
                 *state = *wait_us == 0 ? READ_END : READ_IDLE;
@@ -445,6 +452,7 @@ enum status filesystem_read(struct reader *reader, uint32_t row_limit, struct ba
         TRY(filesystem_read_file(self, row_limit, batch, err));
         if (batch->count > 0) {
             *state = READ_ROWS;
+            self->base.part = self->progress == NULL ? TEXT("") : text_from(filesystem_relative_path(self->source, self->entry->path));
             return STATUS_OK;
         }
         if (self->reporter.letters >= DEAD_LETTERS_PER_READ) {

@@ -1,6 +1,7 @@
 /* connectors/filesystem/filesystem_reader.h: the file source and its reader, for the files of its implementation.
  *
- * For         filesystem_source.c (columns, the list of files), filesystem_reader.c (reading), filesystem_position.c (places).
+ * For         filesystem_source.c (columns, the list of files), filesystem_reader.c (reading), filesystem_position.c (places),
+ *             filesystem_lead.c (what others choose).
  * Order       A bounded table is read in the order of its files' paths. A followed folder (source.monitor-interval) is scanned again and
  *             again; each scan takes, in that order, new files and what known ones have gained.
  * Place       filesystem/1 rows=7 done=2 file=5:/a.gz byte=120 line=9 repeat=0 tail=64 check=HASH files=4 last=5:/d.gz list=HASH
@@ -71,6 +72,8 @@ struct filesystem_reader {
     bool starved;      /* the rest of the block is no whole record */
     uint32_t returned; /* rows of the record at `used` that were given already */
     int64_t rows;
+    bool led; /* a followed folder: only `part` is read (connectors/source.h) */
+    struct text_builder part;
 };
 
 /* filesystem_reader.c */
@@ -85,6 +88,14 @@ enum status filesystem_read_file(struct filesystem_reader *self, uint32_t row_li
 /* A followed folder: what is there now. */
 enum status filesystem_scan(struct filesystem_reader *self, struct error *err);
 const char *filesystem_relative_path(const struct filesystem_source *source, const char *path);
+
+enum status filesystem_leave_file(struct filesystem_reader *self, struct error *err); /* it was read as far as it goes */
+enum status filesystem_record_progress(struct filesystem_reader *self, const struct file_entry *entry, struct error *err);
+
+/* filesystem_lead.c: a followed folder. */
+enum status filesystem_turn_to_part(struct filesystem_reader *self, struct error *err); /* not there yet: self->stream stays NULL */
+enum status filesystem_lead(struct reader *reader, const struct text *part, struct error *err);
+enum status filesystem_present(struct reader *reader, const struct source_position *from, struct text_builder *told, struct error *err);
 
 /* filesystem_position.c */
 uint64_t filesystem_list_hash(const struct filesystem_source *source, size_t count); /* of the paths of the list's first files */

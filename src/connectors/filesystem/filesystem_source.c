@@ -71,6 +71,9 @@ static enum status record_columns(struct filesystem_source *self, struct arena *
         self->constant_outputs = self->constant_outputs || column->metadata_key != NULL || partition >= 0;
         if (column->metadata_key != NULL) {
             TRY(check_metadata(column, &self->outputs[i], err));
+            if (!self->base.bounded && self->outputs[i].index >= METADATA_SIZE) {
+                self->base.other_again = "size and time of a file that grows";
+            }
         } else if (partition >= 0) {
             self->outputs[i] = (struct output_column){ORIGIN_PARTITION, (uint32_t)partition};
         } else {
@@ -163,4 +166,6 @@ const struct source_type filesystem_source_type = {
     .position = filesystem_position,
     .history = filesystem_history,
     .seek = filesystem_seek,
+    .present = filesystem_present,
+    .lead = filesystem_lead,
 };

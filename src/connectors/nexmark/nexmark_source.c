@@ -145,6 +145,7 @@ struct nexmark_reader {
     struct nexmark_generator *generator;
     struct nexmark_event event;
     int64_t next, start_us;
+    bool led;
 };
 
 static bool field_fits(const struct field_def *def, const struct type *type)
@@ -382,7 +383,7 @@ static uint32_t due_events(const struct nexmark_reader *self, const struct nexma
 {
     int64_t left = source->settings.events > 0 ? source->settings.events - self->next : INT64_MAX;
     uint32_t rows = left < row_limit ? (uint32_t)left : row_limit;
-    if (!source->settings.rate_limited) {
+    if (!source->settings.rate_limited || self->led) {
         return rows;
     }
     int64_t passed_us = source->context.clock->monotonic_us(source->context.clock) - self->start_us;
@@ -457,6 +458,20 @@ static enum status nexmark_seek(struct reader *reader, const struct source_posit
     return STATUS_OK;
 }
 
+static enum status nexmark_lead(struct reader *reader, const struct text *part, struct error *err)
+{
+    (void)err;
+    struct nexmark_reader *self = (struct nexmark_reader *)reader;
+    const struct nexmark_source *source = (const struct nexmark_source *)reader->source;
+    const struct clock *clock = source->context.clock;
+    if (self->led && part == NULL) {
+        int64_t base_us = source->settings.base_ms * 1000;
+        self->start_us = clock->monotonic_us(clock) - (nexmark_generator_time_us(self->generator, self->next) - base_us);
+    }
+    self->led = part != NULL;
+    return STATUS_OK;
+}
+
 const struct source_type nexmark_source_type = {
     .name = "nexmark",
     .summary = "The events of the Nexmark benchmark: persons, auctions, bids.",
@@ -471,4 +486,5 @@ const struct source_type nexmark_source_type = {
     .close = nexmark_close,
     .position = nexmark_position,
     .seek = nexmark_seek,
+    .lead = nexmark_lead,
 };

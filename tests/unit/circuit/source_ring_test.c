@@ -126,18 +126,21 @@ static void check_cuts(const struct source_type *type, int64_t *furthest)
     struct error err;
     struct wakeup wakeup;
     struct source source = {.type = type, .partition_count = 1};
+    const struct source_ring_spec spec = {.source = &source, .row_limit = 4096, .limit_bytes = 1 << 20, .wakeup = &wakeup};
     wakeup_init(&wakeup);
     for (uint32_t takes = 0; takes < 120; takes += 7) {
         struct source_ring *ring;
         char text[32];
         ahead = 0;
-        require(source_ring_open(&source, 0, NULL, 4096, 1 << 20, &wakeup, &ring, &err), &err);
+        require(source_ring_open(&spec, &ring, &err), &err);
         int64_t next = take(ring, 0, takes, furthest);
         assert_int_equal(place_of(ring), next);
         source_ring_close(ring); /* what is in the ring is gone, and read again by the next */
         snprintf(text, sizeof text, "%lld", (long long)next);
         struct source_position from = {.place = text_from(text)};
-        require(source_ring_open(&source, 0, &from, 4096, 1 << 20, &wakeup, &ring, &err), &err);
+        struct source_ring_spec again = spec;
+        again.from = &from;
+        require(source_ring_open(&again, &ring, &err), &err);
         assert_true(take(ring, next, UINT32_MAX, furthest) > next);
         source_ring_close(ring);
     }
@@ -161,9 +164,10 @@ static void a_place_that_cannot_be_recorded_ends_the_ring_with_its_error(void **
     struct wakeup wakeup;
     struct source source = {.type = &counting, .partition_count = 1};
     struct source_ring *ring;
+    const struct source_ring_spec spec = {.source = &source, .row_limit = 4096, .limit_bytes = 1 << 20, .wakeup = &wakeup};
     wakeup_init(&wakeup);
     position_fails_at = 9;
-    require(source_ring_open(&source, 0, NULL, 4096, 1 << 20, &wakeup, &ring, &err), &err);
+    require(source_ring_open(&spec, &ring, &err), &err);
     enum status status = STATUS_OK;
     int64_t rows = 0;
     for (int tries = 0; tries < 5000 && status == STATUS_OK; tries++) {
