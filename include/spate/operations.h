@@ -39,6 +39,18 @@ SPATE_API int spate_job_script(spate_session *session, const char *job, struct s
  * lives as long as the session. */
 SPATE_API int spate_job_savepoint(spate_session *session, const char *job, const char *place, int64_t timeout_ms, const char **where);
 
+/* Ends a job: the process that runs it finishes the tick, takes a last checkpoint, and its sinks show what there is; when none runs it, it is
+ * marked as stopped. `savepoint`: NULL: none is taken before; "": at a place that is chosen; else there. *where: where it is, "": nowhere. */
+SPATE_API int spate_job_stop(spate_session *session, const char *job, const char *savepoint, int64_t timeout_ms, const char **where);
+/* Ends a job at once, without a last checkpoint. */
+SPATE_API int spate_job_kill(spate_session *session, const char *job, int64_t timeout_ms);
+enum spate_remove_flags {
+    SPATE_REMOVE_SAVEPOINTS = 1, /* also savepoints that are kept with the job; with any left nothing is removed */
+    SPATE_REMOVE_UNSEEN = 2,     /* also when it cannot be told whether the job runs */
+};
+/* Deletes a job that does not run: its name, record, checkpoints, logs and the rest that is kept with it. */
+SPATE_API int spate_job_remove(spate_session *session, const char *job, uint32_t flags);
+
 /* The tables of a state: operator, table, columns, rows, bytes. `of`: a job (its latest checkpoint) or the path or URI of a savepoint. */
 SPATE_API int spate_state_list(spate_session *session, const char *of, spate_result **result);
 /* The rows of a table, with their own types; `table` NULL: the only one of the operator. */

@@ -117,21 +117,52 @@ enum status job_stop_run(spate_session *session, const struct ast_statement *sta
     return STATUS_OK;
 }
 
-/* ---- savepoints that are asked for ---- */
+/* ---- what others ask for ---- */
 
-static void take_savepoint(spate_result *job, const struct job_request *request)
+static enum status take_savepoint(spate_result *job, const char *place, const char **where, struct error *err)
 {
-    spate_session *session = job->session;
-    struct error err;
-    const char *where = "", *place = request == NULL || request->place[0] == '\0' ? NULL : request->place;
-    enum status status = durable_savepoint(job, place, &where, &err);
+    enum status status = durable_savepoint(job, place, where, err);
     if (status == STATUS_OK) {
-        session_tell(session, "savepoint of job '%s': %s", job->job_name, where);
+        session_tell(job->session, "savepoint of job '%s': %s", job->job_name, *where);
     } else {
-        session_tell(session, "no savepoint of job '%s': %s", job->job_name, err.text);
+        session_tell(job->session, "no savepoint of job '%s': %s", job->job_name, err->text);
     }
-    if (request != NULL) {
-        job_request_answer(session->storage, checkpointer_job_id(job->checkpointer), request, where, status == STATUS_OK ? NULL : err.text);
+    return status;
+}
+
+/* At once, as if the process had died: what no checkpoint names has not happened. */
+static void kill_job(spate_result *job)
+{
+    session_tell(job->session, "job '%s' was killed from outside", job->job_name);
+    recovery_close_attempt(job);
+    job->state = JOB_ENDED;
+}
+
+static enum status obey(spate_result *job, const struct job_request *request, const char **where, struct error *err)
+{
+    if (request->ask == JOB_ASK_SAVEPOINT || request->ask == JOB_ASK_STOP_SAVEPOINT) {
+        TRY(take_savepoint(job, request->place[0] == '\0' ? NULL : request->place, where, err));
+        *where = arena_text(job->arena, *where, strlen(*where)); /* it was the checkpointer's */
+        TRY_ALLOC(*where, *where, err);
+    }
+    if (request->ask == JOB_ASK_STOP || request->ask == JOB_ASK_STOP_SAVEPOINT) {
+        session_tell(job->session, "job '%s' is stopped from outside", job->job_name);
+        return stop_job(job, err);
+    }
+    if (request->ask == JOB_ASK_KILL) {
+        kill_job(job);
+    }
+    return STATUS_OK;
+}
+
+static void answer(spate_result *job, const struct job_request *request, struct arena *arena)
+{
+    struct error err;
+    const char *where = "", *id = checkpointer_job_id(job->checkpointer);
+    id = arena_text(arena, id, strlen(id));
+    if (id != NULL) {
+        enum status status = obey(job, request, &where, &err);
+        job_request_answer(job->session->storage, id, request, where, status == STATUS_OK ? NULL : err.text);
     }
 }
 
@@ -142,7 +173,7 @@ static uint32_t answer_requests(spate_session *session, struct arena *arena)
     for (spate_result *job = next_job(session, NULL); job != NULL; job = next_job(session, job)) {
         struct job_request request;
         if (job->checkpointer != NULL && job_request_find(session->storage, checkpointer_job_id(job->checkpointer), arena, &request)) {
-            take_savepoint(job, &request);
+            answer(job, &request, arena);
             answered++;
         }
     }
@@ -160,7 +191,9 @@ int spate_session_savepoints(spate_session *session)
             session_tell(session, "no job is running that a savepoint could be taken of");
         }
         for (spate_result *job = next_job(session, NULL); job != NULL; job = next_job(session, job)) {
-            take_savepoint(job, NULL);
+            struct error err;
+            const char *where;
+            (void)!take_savepoint(job, NULL, &where, &err); /* it has been said */
         }
     }
     arena_destroy(arena);

@@ -72,7 +72,7 @@ static const char *job_status(const struct job_look *look, enum job_running runn
         return "FINISHED";
     }
     if (look->record.desired != DESIRED_RUNNING) {
-        return "STOPPED";
+        return look->record.desired == DESIRED_KILLED ? "KILLED" : "STOPPED";
     }
     return running == JOB_RUNNING_NOWHERE ? "DEAD" : "UNKNOWN";
 }
@@ -266,7 +266,7 @@ int spate_job_script(spate_session *session, const char *job, struct spate_job_s
 /* ---- savepoints ---- */
 
 /* A relative path means the same to another process. */
-static enum status absolute_place(struct arena *arena, const char *place, const char **absolute, struct error *err)
+enum status operation_absolute_place(struct arena *arena, const char *place, const char **absolute, struct error *err)
 {
     char folder[4096];
     *absolute = place;
@@ -281,8 +281,8 @@ static enum status absolute_place(struct arena *arena, const char *place, const 
 }
 
 /* Of the latest checkpoint of a job that does not run. */
-static enum status savepoint_at_rest(spate_session *session, const struct job_record *record, const char *place, const char **where,
-                                     struct error *err)
+enum status operation_savepoint_at_rest(spate_session *session, const struct job_record *record, const char *place, const char **where,
+                                        struct error *err)
 {
     struct saved_state state;
     enum object_result result;
@@ -307,10 +307,10 @@ static enum status job_savepoint(spate_session *session, const char *job, const 
     int pid;
     TRY(durable_storage(session, err));
     TRY(job_find(session->storage, job, session->arena, &record, err));
-    TRY(absolute_place(session->arena, place, &place, err));
+    TRY(operation_absolute_place(session->arena, place, &place, err));
     return job_lock_look(session->storage, record.id, &pid) == JOB_RUNNING_HERE
-               ? job_request_savepoint(session->storage, record.id, place, timeout_ms * 1000, session->arena, where, err)
-               : savepoint_at_rest(session, &record, place, where, err);
+               ? job_request_send(session->storage, record.id, JOB_ASK_SAVEPOINT, place, timeout_ms * 1000, session->arena, where, err)
+               : operation_savepoint_at_rest(session, &record, place, where, err);
 }
 
 int spate_job_savepoint(spate_session *session, const char *job, const char *place, int64_t timeout_ms, const char **where)

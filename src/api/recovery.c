@@ -5,6 +5,7 @@
 
 #include "api/session.h"
 #include "base/random.h"
+#include "state/saved_state.h"
 #include "storage/job_definition.h"
 
 static int64_t now_us(const spate_result *result)
@@ -20,7 +21,7 @@ static bool may_recover(const spate_result *result, enum status status)
            !atomic_load(&result->session->cancelled);
 }
 
-static void close_attempt(spate_result *result)
+void recovery_close_attempt(spate_result *result)
 {
     result->message = "";                     /* it was the checkpointer's */
     checkpointer_close(result->checkpointer); /* before the job, whose memory its thread reads */
@@ -48,7 +49,7 @@ bool recovery_begin(spate_result *result, enum status status, const struct error
         return false;
     }
     journal_event(result->journal, LOG_ERROR, "job.fail", "%s", err->text);
-    close_attempt(result);
+    recovery_close_attempt(result);
     result->recovering = true;
     result->recover_at_us = now_us(result) + delay_us;
     session_tell(session, "job '%s' failed: %s", result->job_name, err->text);
@@ -66,6 +67,18 @@ static enum status end_waiting(spate_result *result, int *step)
     return STATUS_OK;
 }
 
+/* `spate job stop` and `kill` find nobody to ask while the job waits, but mark its record. What cannot be read is seen by the attempt. */
+static bool is_stopped_meanwhile(const spate_result *result)
+{
+    struct arena *arena = arena_create(&result->session->budget, "record of a job");
+    struct job_record record;
+    struct error err;
+    bool stopped = arena != NULL && job_find(result->session->storage, result->job_name, arena, &record, &err) == STATUS_OK &&
+                   (record.desired == DESIRED_STOPPED || record.desired == DESIRED_KILLED);
+    arena_destroy(arena);
+    return stopped;
+}
+
 static enum status start_again(spate_result *result, struct error *err)
 {
     enum status status = statement_start_again(result, 0, err);
@@ -76,7 +89,7 @@ static enum status start_again(spate_result *result, struct error *err)
         }
         result->recovering = false;
         result->state = JOB_FAILED;
-        close_attempt(result);
+        recovery_close_attempt(result);
         return status;
     }
     result->recovering = false;
@@ -99,6 +112,10 @@ enum status recovery_step(spate_result *result, int64_t wait_ms, int *step, stru
     if (left_us > 0) {
         usleep((useconds_t)(left_us < wait_ms * 1000 ? left_us : wait_ms * 1000));
         return STATUS_OK;
+    }
+    if (is_stopped_meanwhile(result)) {
+        session_tell(result->session, "job '%s' is not started again: it was stopped from outside", result->job_name);
+        return end_waiting(result, step);
     }
     return start_again(result, err);
 }

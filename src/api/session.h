@@ -98,6 +98,8 @@ enum status durable_savepoint(spate_result *result, const char *place, const cha
 void durable_close_session(spate_session *session);
 /* api/recovery.c: after a failure: is the job started again? Then it waits, and recovery_step does the rest. */
 bool recovery_begin(spate_result *result, enum status status, const struct error *err);
+/* Ends an attempt to run the job without its end: as if the process had died. */
+void recovery_close_attempt(spate_result *result);
 enum status recovery_step(spate_result *result, int64_t wait_ms, int *step, struct error *err);
 /* api/watch.c: the job's figures into its journal. */
 void watch_sample(spate_result *result);
@@ -105,6 +107,11 @@ void watch_sample(spate_result *result);
 enum status result_restart(spate_result *result, struct error *err);
 /* The same at the end: what sinks have kept back is shown. */
 enum status result_end_restarts(spate_result *result, struct error *err);
+/* api/operations.c: savepoints of jobs that do not run; a relative place means the same to another process. */
+struct job_record;
+enum status operation_absolute_place(struct arena *arena, const char *place, const char **absolute, struct error *err);
+enum status operation_savepoint_at_rest(spate_session *session, const struct job_record *record, const char *place, const char **where,
+                                        struct error *err);
 /* api/jobs.c: the jobs of the session. */
 enum status jobs_list(spate_session *session, struct text_table *table, struct error *err);
 enum status job_stop_run(spate_session *session, const struct ast_statement *statement, const char **message, struct arena *arena,

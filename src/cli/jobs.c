@@ -22,7 +22,8 @@ struct job_arguments {
     const char *settings[SETTINGS_MAX + 1];
     uint32_t setting_count;
     enum output_form form;
-    const char *to;
+    const char *to; /* --to, --savepoint */
+    bool yes, force, with_savepoints;
     int64_t timeout_ms;
     char storage[PATH_MAX + 32];
 };
@@ -80,14 +81,28 @@ static const struct {
     const char *name, *long_name;
     int (*take)(struct job_arguments *self, const char *value);
 } flags[] = {
-    {"--storage", "--storage", take_storage}, {"-s", "--set", take_setting}, {"-o", "--output", take_form}, {"--to", "--to", take_place},
+    {"--savepoint", "--savepoint", take_place},
+    {"--storage", "--storage", take_storage},
+    {"-s", "--set", take_setting},
+    {"-o", "--output", take_form},
+    {"--to", "--to", take_place},
     {"--timeout", "--timeout", take_timeout},
 };
 
 static int parse_flag(struct job_arguments *self, int argc, char **argv, int *at)
 {
+    const struct {
+        const char *name;
+        bool *flag;
+    } switches[] = {{"--yes", &self->yes}, {"--force", &self->force}, {"--with-savepoints", &self->with_savepoints}};
     if (strcmp(argv[*at], "--json") == 0) {
         return take_form(self, "json");
+    }
+    for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++) {
+        if (strcmp(argv[*at], switches[i].name) == 0) {
+            *switches[i].flag = true;
+            return 0;
+        }
     }
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (strcmp(argv[*at], flags[i].name) == 0 || strcmp(argv[*at], flags[i].long_name) == 0) {
@@ -270,6 +285,39 @@ static int job_restart(spate_session *session, const struct job_arguments *argum
     return spate_job_script(session, arguments->words[1], &script) == SPATE_OK ? run_again(arguments, &script) : fail(session);
 }
 
+/* ---- ending and removing ---- */
+
+static int job_stop(spate_session *session, const struct job_arguments *arguments)
+{
+    const char *where;
+    if (spate_job_stop(session, arguments->words[1], arguments->to, arguments->timeout_ms, &where) != SPATE_OK) {
+        return fail(session);
+    }
+    if (where[0] != '\0') {
+        puts(where);
+    }
+    return 0;
+}
+
+static int job_kill(spate_session *session, const struct job_arguments *arguments)
+{
+    return spate_job_kill(session, arguments->words[1], arguments->timeout_ms) == SPATE_OK ? 0 : fail(session);
+}
+
+static int job_remove(spate_session *session, const struct job_arguments *arguments)
+{
+    uint32_t how = (arguments->with_savepoints ? SPATE_REMOVE_SAVEPOINTS : 0) | (arguments->force ? SPATE_REMOVE_UNSEEN : 0);
+    if (!arguments->yes) {
+        fprintf(stderr,
+                "spate: this deletes job '%s' with its checkpoints, logs and settings for ever; what it has written into tables stays. Add "
+                "--yes "
+                "to do it\n",
+                arguments->words[1]);
+        return 2;
+    }
+    return spate_job_remove(session, arguments->words[1], how) == SPATE_OK ? 0 : fail(session);
+}
+
 /* ---- savepoint ---- */
 
 static int savepoint_take(spate_session *session, const struct job_arguments *arguments)
@@ -380,8 +428,11 @@ static int run_verb(int argc, char **argv, const struct verb *verbs, uint32_t co
 
 int command_job(int argc, char **argv)
 {
-    static const struct verb verbs[] = {{"list", 1, 1, job_list}, {"show", 2, 2, job_show}, {"restart", 2, 2, job_restart}};
-    return run_verb(argc, argv, verbs, 3, "list | show JOB | restart JOB");
+    static const struct verb verbs[] = {{"list", 1, 1, job_list}, {"show", 2, 2, job_show}, {"restart", 2, 2, job_restart},
+                                        {"stop", 2, 2, job_stop}, {"kill", 2, 2, job_kill}, {"remove", 2, 2, job_remove}};
+    return run_verb(argc, argv, verbs, 6,
+                    "list | show JOB | restart JOB | stop JOB [--savepoint PLACE] [--timeout D] | kill JOB [--timeout D] | "
+                    "remove JOB --yes [--with-savepoints] [--force]");
 }
 
 int command_savepoint(int argc, char **argv)

@@ -252,7 +252,7 @@ static const struct command commands[] = {
     {"check", "[FILE...]", "parse, bind and plan scripts, run nothing", command_check},
     {"explain", "[FILE...]", "show the plans of a script's statements", command_explain},
     {"test", "PATH...", "run SQL tests (*.slt) in a matrix of modes", command_test},
-    {"job", "list|show|restart", "jobs that a storage knows; run one again", command_job},
+    {"job", "VERB", "list, show, restart, stop, kill, remove jobs that a storage knows", command_job},
     {"savepoint", "JOB", "keep a job's state, running or not (--to PLACE)", command_savepoint},
     {"state", "ls|show|export", "look into a checkpoint or savepoint", command_state},
     {"storage", "VERB", "look at and tend what jobs keep; spate storage help", storage_command},

@@ -167,33 +167,72 @@ static bool find_reply(struct storage *storage, const char *id, const char *toke
     return message_read(path, arena, lines, 3) && strcmp(lines[0], token) == 0;
 }
 
-static enum status wait_for_reply(struct storage *storage, const char *id, const char *token, int64_t timeout_us, struct arena *arena,
-                                  const char **where, struct error *err)
+#define X(ask, name) name,
+static const char *const asks[JOB_ASK_COUNT] = {JOB_ASK_LIST(X)};
+#undef X
+
+struct asked {
+    struct storage *storage;
+    const char *id, *token, *what;
+    int64_t until_us;
+};
+
+static bool is_late(const struct asked *asked)
 {
-    const struct clock *clock = storage_clock(storage);
-    int64_t started_us = clock->monotonic_us(clock);
+    const struct clock *clock = storage_clock(asked->storage);
+    return clock->monotonic_us(clock) > asked->until_us;
+}
+
+static enum status wait_for_reply(const struct asked *asked, struct arena *arena, const char **where, struct error *err)
+{
     const char *lines[3];
     int pid;
-    while (!find_reply(storage, id, token, arena, lines)) {
-        if (job_lock_look(storage, id, &pid) != JOB_RUNNING_HERE && !find_reply(storage, id, token, arena, lines)) {
-            return error_set(err, ERROR_STORE_UNAVAILABLE, "the process that runs job %s ended before it had written the savepoint", id);
+    while (!find_reply(asked->storage, asked->id, asked->token, arena, lines)) {
+        if (job_lock_look(asked->storage, asked->id, &pid) != JOB_RUNNING_HERE &&
+            !find_reply(asked->storage, asked->id, asked->token, arena, lines)) {
+            return error_set(err, ERROR_STORE_UNAVAILABLE, "the process that runs job %s ended before it had answered (%s)", asked->id,
+                             asked->what);
         }
-        if (clock->monotonic_us(clock) - started_us > timeout_us) {
-            return error_set(err, ERROR_STORE_UNAVAILABLE, "process %d, which runs job %s, did not write the savepoint in time", pid, id);
+        if (is_late(asked)) {
+            return error_set(err, ERROR_STORE_UNAVAILABLE, "process %d, which runs job %s, did not answer in time (%s)", pid, asked->id,
+                             asked->what);
         }
         usleep(LOCK_POLL_US);
     }
     if (strcmp(lines[1], "ok") != 0) {
-        return error_set(err, ERROR_STORE_UNAVAILABLE, "the process that runs job %s could not write the savepoint: %s", id, lines[2]);
+        return error_set(err, ERROR_STORE_UNAVAILABLE, "the process that runs job %s could not do it (%s): %s", asked->id, asked->what,
+                         lines[2]);
     }
     *where = lines[2];
     return STATUS_OK;
 }
 
-enum status job_request_savepoint(struct storage *storage, const char *id, const char *place, int64_t timeout_us, struct arena *arena,
-                                  const char **where, struct error *err)
+static enum status wait_for_end(const struct asked *asked, struct error *err)
 {
-    char path[PATH_BYTES], reply[PATH_BYTES], text[REQUEST_BYTES], token[RANDOM_NAME_BYTES];
+    int pid;
+    while (job_lock_look(asked->storage, asked->id, &pid) == JOB_RUNNING_HERE) {
+        if (is_late(asked)) {
+            return error_set(err, ERROR_STORE_UNAVAILABLE, "process %d has ended job %s, but not let go of it in time", pid, asked->id);
+        }
+        usleep(LOCK_POLL_US);
+    }
+    return STATUS_OK;
+}
+
+static enum status write_request(const struct asked *asked, const char *place, const char *path, struct error *err)
+{
+    char text[REQUEST_BYTES];
+    int length = snprintf(text, sizeof text, "%s\n%s\n%s", asked->token, asked->what, place == NULL ? "" : place);
+    return length < (int)sizeof text && message_write(path, text)
+               ? STATUS_OK
+               : error_set(err, ERROR_STORE_UNAVAILABLE, "cannot write '%s': %s", path, strerror(errno));
+}
+
+enum status job_request_send(struct storage *storage, const char *id, enum job_ask ask, const char *place, int64_t timeout_us,
+                             struct arena *arena, const char **where, struct error *err)
+{
+    char path[PATH_BYTES], reply[PATH_BYTES], token[RANDOM_NAME_BYTES];
+    const struct clock *clock = storage_clock(storage);
     int pid;
     if (job_lock_look(storage, id, &pid) != JOB_RUNNING_HERE || pid <= 0) {
         return error_set(err, ERROR_STORE_UNAVAILABLE, "no process that runs job %s can be asked", id);
@@ -201,34 +240,47 @@ enum status job_request_savepoint(struct storage *storage, const char *id, const
     struct random_source random;
     random_open(&random, 0);
     random_name(&random, token);
+    const struct asked asked = {storage, id, token, asks[ask], clock->monotonic_us(clock) + timeout_us};
     lock_path(storage, id, ".request", path, sizeof path);
     lock_path(storage, id, ".reply", reply, sizeof reply);
-    int length = snprintf(text, sizeof text, "%s\n%s", token, place == NULL ? "" : place);
-    if (length >= (int)sizeof text || !message_write(path, text)) {
-        return error_set(err, ERROR_STORE_UNAVAILABLE, "cannot write '%s': %s", path, strerror(errno));
-    }
+    TRY(write_request(&asked, place, path, err));
     enum status status = kill(pid, SIGUSR1) == 0
-                             ? wait_for_reply(storage, id, token, timeout_us, arena, where, err)
+                             ? wait_for_reply(&asked, arena, where, err)
                              : error_set(err, ERROR_STORE_UNAVAILABLE, "process %d, which runs job %s, cannot be asked from here: %s", pid,
                                          id, strerror(errno));
     unlink(path);
     unlink(reply);
-    return status;
+    return status != STATUS_OK || ask == JOB_ASK_SAVEPOINT ? status : wait_for_end(&asked, err);
 }
 
 bool job_request_find(struct storage *storage, const char *id, struct arena *arena, struct job_request *request)
 {
     char path[PATH_BYTES];
-    const char *lines[2];
+    const char *lines[3];
     if (store_folder(storage) == NULL) {
         return false;
     }
     lock_path(storage, id, ".request", path, sizeof path);
-    if (!message_read(path, arena, lines, 2)) {
+    if (!message_read(path, arena, lines, 3)) {
         return false;
     }
-    *request = (struct job_request){lines[0], lines[1]};
-    return true;
+    for (uint32_t ask = 0; ask < JOB_ASK_COUNT; ask++) {
+        if (strcmp(asks[ask], lines[1]) == 0) {
+            *request = (struct job_request){(enum job_ask)ask, lines[0], lines[2]};
+            return true;
+        }
+    }
+    return false;
+}
+
+void job_lock_forget(struct storage *storage, const char *id)
+{
+    static const char *const suffixes[] = {".request", ".reply", ""};
+    char path[PATH_BYTES];
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0] && store_folder(storage) != NULL; i++) {
+        lock_path(storage, id, suffixes[i], path, sizeof path);
+        unlink(path);
+    }
 }
 
 void job_request_answer(struct storage *storage, const char *id, const struct job_request *request, const char *where, const char *failure)

@@ -1,8 +1,8 @@
-/* job/job_lock.h: one process runs a job; others can ask it for a savepoint.
+/* job/job_lock.h: one process runs a job; others can ask it for a savepoint, or to end it.
  *
  * For         checkpointer.h (the lock), and whoever looks at jobs from outside.
  * Layout      <jobs' folder>/locks/<id>           locked (flock) as long as a process runs the job; says which: "process 4711"
- *             <jobs' folder>/locks/<id>.request   token, then place: a savepoint that is asked for (with SIGUSR1)
+ *             <jobs' folder>/locks/<id>.request   token, what is asked for, a savepoint's place (with SIGUSR1)
  *             <jobs' folder>/locks/<id>.reply     token, "ok" or "error", then the place or the reason
  * Limits      Storage in a folder. Elsewhere there is no lock (manifests alone fence), and nobody can be asked.
  * Threads     Any; a lock belongs to whoever took it.
@@ -26,15 +26,27 @@ enum job_running { JOB_RUNNING_UNKNOWN, JOB_RUNNING_NOWHERE, JOB_RUNNING_HERE /*
 /* *pid: of the process, 0 when not known. */
 enum job_running job_lock_look(struct storage *storage, const char *id, int *pid);
 
-/* Asks the process that runs the job, and waits. *where: the savepoint's place, in the arena. */
-enum status job_request_savepoint(struct storage *storage, const char *id, const char *place, int64_t timeout_us, struct arena *arena,
-                                  const char **where, struct error *err);
+#define JOB_ASK_LIST(X)                                                                                                                    \
+    X(SAVEPOINT, "savepoint")           /* the job goes on */                                                                              \
+    X(STOP, "stop")                     /* as SIGTERM does, for this job */                                                                \
+    X(STOP_SAVEPOINT, "stop-savepoint") /* the savepoint, then stop */                                                                     \
+    X(KILL, "kill")                     /* at once, without a last checkpoint */
+#define X(ask, name) JOB_ASK_##ask,
+enum job_ask { JOB_ASK_LIST(X) JOB_ASK_COUNT };
+#undef X
+/* Asks the process that runs the job, and waits until it has done so; when the job was to end, also until it has let go of it. *where: the
+ * savepoint's place, in the arena; "": none was asked for. */
+enum status job_request_send(struct storage *storage, const char *id, enum job_ask ask, const char *place, int64_t timeout_us,
+                             struct arena *arena, const char **where, struct error *err);
 /* The process's side: is there a request? Its place and token are in the arena. */
 struct job_request {
+    enum job_ask ask;
     const char *token, *place; /* place "": choose one */
 };
 bool job_request_find(struct storage *storage, const char *id, struct arena *arena, struct job_request *request);
 /* failure NULL: it is done. What cannot be written is given up: the asking process hears nothing and says so. */
 void job_request_answer(struct storage *storage, const char *id, const struct job_request *request, const char *where, const char *failure);
+/* Of a job that is removed: nothing of its lock and messages is left. The lock is held by the caller. */
+void job_lock_forget(struct storage *storage, const char *id);
 
 #endif

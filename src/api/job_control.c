@@ -1,0 +1,138 @@
+/* Ending and removing jobs from outside (spate/operations.h). A job that runs is asked by way of its lock; else its record is marked, and an
+ * attempt to start it again sees that (recovery.c). */
+#include <unistd.h>
+
+#include "api/session.h"
+#include "job/job_lock.h"
+#include "spate/operations.h"
+#include "state/saved_state.h"
+#include "storage/job_definition.h"
+
+struct control {
+    spate_session *session;
+    struct job_record record;
+    enum job_running running;
+    int pid;
+};
+
+static enum status control_open(struct control *self, spate_session *session, const char *job, struct error *err)
+{
+    *self = (struct control){.session = session};
+    TRY(durable_storage(session, err));
+    TRY(job_find(session->storage, job, session->arena, &self->record, err));
+    self->running = job_lock_look(session->storage, self->record.id, &self->pid);
+    return STATUS_OK;
+}
+
+static int control_end(spate_session *session, enum status status)
+{
+    return status == STATUS_OK ? SPATE_OK : session_fail(session, status);
+}
+
+static enum status refuse_unseen(const struct control *self, const char *what, struct error *err)
+{
+    return error_set(err, ERROR_STORE_UNABLE,
+                     "whether job '%s' runs cannot be told from here, and nobody can be asked: its storage is not a folder; %s",
+                     self->record.name, what);
+}
+
+/* ---- stop, kill ---- */
+
+/* A finished job stays finished: it has a last checkpoint that says so. */
+static enum status mark(const struct control *self, enum job_desired desired, struct error *err)
+{
+    return job_record_mark(self->session->storage, self->record.id, desired, err);
+}
+
+static enum status stop_job(struct control *self, const char *savepoint, int64_t timeout_ms, const char **where, struct error *err)
+{
+    spate_session *session = self->session;
+    const char *place = savepoint == NULL || savepoint[0] == '\0' ? NULL : savepoint;
+    TRY(operation_absolute_place(session->arena, place, &place, err));
+    if (self->running == JOB_RUNNING_UNKNOWN) {
+        return refuse_unseen(self, "send SIGTERM to its process", err);
+    }
+    if (self->running == JOB_RUNNING_HERE) {
+        enum job_ask ask = savepoint == NULL ? JOB_ASK_STOP : JOB_ASK_STOP_SAVEPOINT;
+        TRY(job_request_send(session->storage, self->record.id, ask, place, timeout_ms * 1000, session->arena, where, err));
+    } else if (savepoint != NULL) {
+        TRY(operation_savepoint_at_rest(session, &self->record, place, where, err));
+    }
+    return mark(self, DESIRED_STOPPED, err);
+}
+
+int spate_job_stop(spate_session *session, const char *job, const char *savepoint, int64_t timeout_ms, const char **where)
+{
+    struct control self;
+    *where = "";
+    enum status status = control_open(&self, session, job, &session->error);
+    if (status == STATUS_OK) {
+        status = stop_job(&self, savepoint, timeout_ms, where, &session->error);
+    }
+    return control_end(session, status);
+}
+
+static enum status kill_job(struct control *self, int64_t timeout_ms, struct error *err)
+{
+    const char *ignored;
+    if (self->running == JOB_RUNNING_UNKNOWN) {
+        return refuse_unseen(self, "send SIGKILL to its process", err);
+    }
+    if (self->running == JOB_RUNNING_HERE) {
+        enum status status = job_request_send(self->session->storage, self->record.id, JOB_ASK_KILL, NULL, timeout_ms * 1000,
+                                              self->session->arena, &ignored, err);
+        if (status != STATUS_OK) {
+            error_add_context(err, "`kill -9 %d` ends all jobs of that process; they lose nothing that a checkpoint names", self->pid);
+            return status;
+        }
+    }
+    return mark(self, DESIRED_KILLED, err);
+}
+
+int spate_job_kill(spate_session *session, const char *job, int64_t timeout_ms)
+{
+    struct control self;
+    enum status status = control_open(&self, session, job, &session->error);
+    if (status == STATUS_OK) {
+        status = kill_job(&self, timeout_ms, &session->error);
+    }
+    return control_end(session, status);
+}
+
+/* ---- remove ---- */
+
+/* The lock is held meanwhile, so that nobody starts the job. */
+static enum status remove_job(struct control *self, uint32_t flags, struct error *err)
+{
+    struct storage *storage = self->session->storage;
+    const struct job_lock_wish wish = {.job = self->record.name};
+    enum object_result result;
+    int lock;
+    if (self->running == JOB_RUNNING_UNKNOWN && (flags & SPATE_REMOVE_UNSEEN) == 0) {
+        return refuse_unseen(self, "--force removes it all the same: see that its process has ended", err);
+    }
+    TRY(job_lock_take(storage, self->record.id, &wish, &lock, err));
+    enum status status = job_record_remove(storage, self->record.id, (flags & SPATE_REMOVE_SAVEPOINTS) != 0, &result, err);
+    if (status == STATUS_OK && result == OBJECT_CONFLICT) {
+        status =
+            error_set(err, ERROR_STORE_REFUSED,
+                      "job '%s' has savepoints that are kept with it: --with-savepoints removes them too; `spate job show %s` lists them",
+                      self->record.name, self->record.name);
+    } else if (status == STATUS_OK) {
+        job_lock_forget(storage, self->record.id);
+    }
+    if (lock >= 0) {
+        close(lock);
+    }
+    return status;
+}
+
+int spate_job_remove(spate_session *session, const char *job, uint32_t flags)
+{
+    struct control self;
+    enum status status = control_open(&self, session, job, &session->error);
+    if (status == STATUS_OK) {
+        status = remove_job(&self, flags, &session->error);
+    }
+    return control_end(session, status);
+}
