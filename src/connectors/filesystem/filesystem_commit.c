@@ -13,6 +13,10 @@ enum status filesystem_begin(struct filesystem_sink *self, struct error *err)
         return STATUS_OK;
     }
     self->begun = true;
+    if (self->root_missing) {
+        TRY(folder_create(self->files, self->root, err));
+        self->root_missing = false;
+    }
     if (self->context.owner == NULL || self->context.worker != 0) {
         return STATUS_OK;
     }
@@ -178,6 +182,10 @@ static enum status restore_part(struct filesystem_sink *self, struct text part, 
     TRY(position_get_text(part, "id", &id_text, err));
     TRY(position_get_number(part, "bytes", &bytes, err));
     TRY(position_get_number(part, "open", &open, err));
+    if (self->root_missing) {
+        return error_set(err, ERROR_OUTPUT_LOST, "the folder '%s' is gone, and with it the file '" PART_PREFIX "%.*s' of %lld bytes",
+                         self->root, (int)id_text.length, id_text.bytes, (long long)bytes);
+    }
     TRY_ALLOC(path, arena_format(self->context.arena, "%s%.*s", self->root, (int)folder.length, folder.bytes), err);
     TRY_ALLOC(id, text_to_arena(self->context.arena, id_text), err);
     TRY(filesystem_find_partition(self, path, &found, err));

@@ -3,6 +3,7 @@
  * end, if there is none). Without partition-time, a partition is committed each time a file of it is shown. */
 #include "connectors/filesystem/filesystem_sink.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +81,14 @@ static void next_id(struct filesystem_sink *self, char *id, size_t size)
              self->file_count++);
 }
 
+/* In a job with checkpoints a folder that is not there is made by the first write: state that speaks of files in it must not find it. */
+static enum status open_root(struct filesystem_sink *self, struct error *err)
+{
+    struct stat info;
+    self->root_missing = self->context.owner != NULL && self->files->stat(self->files, self->root, &info) != 0 && errno == ENOENT;
+    return self->root_missing ? STATUS_OK : folder_create(self->files, self->root, err);
+}
+
 static enum status filesystem_sink_open(const struct sink_context *context, const void *settings, struct sink **sink, struct error *err)
 {
     struct filesystem_sink *self;
@@ -89,7 +98,7 @@ static enum status filesystem_sink_open(const struct sink_context *context, cons
     self->settings = *(const struct filesystem_settings *)settings;
     self->files = context->files == NULL ? &file_system_real : context->files;
     TRY(filesystem_local_path(self->settings.path, context->arena, &self->root, err));
-    TRY(folder_create(self->files, self->root, err));
+    TRY(open_root(self, err));
     TRY(name_files(self, err));
     struct format_context format = {.arena = context->arena,
                                     .budget = context->budget,

@@ -36,6 +36,7 @@ struct filesystem_sink {
     uint64_t saved; /* the newest checkpoint that covers what was written; no file that is opened now is in it */
     uint64_t restored;
     bool has_restored;
+    bool root_missing; /* when the sink was opened, and its first write has not made the folder since */
     bool begun, empties /* at the end, INSERT OVERWRITE has to remove what was there */;
     struct partition_commit *commit; /* NULL: partitions are not committed */
     struct encoder *encoder;

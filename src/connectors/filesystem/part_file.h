@@ -36,7 +36,7 @@ enum status part_file_show(struct part_file *file, struct error *err);
 /* Removes it, unless a checkpoint may list it (part_file_sync was called): then it stays, hidden, for a restart. */
 void part_file_abandon(struct part_file *file);
 /* Shows the first `bytes` bytes of a file that another process synced; done before: nothing happens. `open`: it had not ended, and may be
- * longer, also when a later checkpoint, damaged now, has shown it. A file that had, and is not there under either name, was shown and then taken away by whoever reads it. */
+ * longer, also when a later checkpoint, damaged now, has shown it. A file that had, and is not there under either name, was shown and then taken away by whoever reads it (filesystem_sink.h: unless its folder is gone too). */
 enum status part_file_recover(const struct file_system *files, const char *folder, const char *id, uint64_t bytes, bool open,
                               struct error *err);
 
