@@ -15,6 +15,53 @@ enum status node_make_cold(struct node *node, uint32_t count, struct cold_table 
     return STATUS_OK;
 }
 
+static bool is_among(const uint32_t *columns, uint32_t count, uint32_t column)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (columns[i] == column) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum status node_make_layout(struct node *node, const struct snapshot_table *table, const uint32_t *keys, uint32_t key_count,
+                             struct cold_layout *layout, struct error *err)
+{
+    uint32_t count = table->schema->count;
+    const struct type **types;
+    uint32_t *values;
+    TRY_ALLOC(types, arena_alloc(node->circuit->arena, (count + 1) * sizeof *types), err);
+    TRY_ALLOC(values, arena_alloc(node->circuit->arena, (count + 1) * sizeof *values), err);
+    *layout = (struct cold_layout){.operator_id = node->id,
+                                   .table = table,
+                                   .types = types,
+                                   .column_count = count,
+                                   .keys = keys,
+                                   .key_count = key_count,
+                                   .values = values,
+                                   .record = -1};
+    for (uint32_t i = 0; i < count; i++) {
+        types[i] = table->schema->columns[i].type;
+        if (!is_among(keys, key_count, i)) {
+            values[layout->value_count++] = i;
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status node_fetch_keys(struct node *node, struct cold_table *cold, const struct batch *batch, const uint32_t *keys, uint64_t *hashes,
+                            struct error *err)
+{
+    bool added;
+    TRY(node_relieve(node, err));
+    TRY(cold_table_fetch_keys(cold, batch, keys, hashes, &added, err));
+    if (added) {
+        batch_hash(batch, keys, cold->layout.key_count, hashes);
+    }
+    return STATUS_OK;
+}
+
 void node_close_cold(struct node *node)
 {
     for (uint32_t i = 0; i < node->cold_count; i++) {

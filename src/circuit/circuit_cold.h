@@ -17,6 +17,13 @@
 
 /* For an operator's open_cold: `count` closed tables as node->cold, once per circuit; they are closed by the operator. */
 enum status node_make_cold(struct node *node, uint32_t count, struct cold_table **tables, struct error *err);
+/* The layout of a state table whose units are named by some of its columns: the others are the value. In the arena. */
+enum status node_make_layout(struct node *node, const struct snapshot_table *table, const uint32_t *keys, uint32_t key_count,
+                             struct cold_layout *layout, struct error *err);
+/* Before a chunk is absorbed: its keys come back into the key table. hashes: of the batch's columns `keys`; they are so again afterwards,
+ * though the owner's `add` may use the memory. */
+enum status node_fetch_keys(struct node *node, struct cold_table *cold, const struct batch *batch, const uint32_t *keys, uint64_t *hashes,
+                            struct error *err);
 void node_close_cold(struct node *node);
 
 /* Takes up circuit->cold, if it has not been. */

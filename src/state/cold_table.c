@@ -157,6 +157,26 @@ enum status cold_table_put(struct cold_table *cold, const struct batch *batch, c
     return STATUS_OK;
 }
 
+static enum status put_rows(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    if (cold->owner.rows != NULL) {
+        return cold->owner.rows(cold->owner.context, cold, slots, count, err);
+    }
+    struct batch batch = {0};
+    uint32_t units[CHUNK_ROWS];
+    TRY(batch_init(&batch, cold->layout.column_count, err));
+    batch.count = count;
+    for (uint32_t k = 0; k < count; k++) {
+        units[k] = k;
+    }
+    enum status status = cold->owner.columns(cold->owner.context, slots, count, &batch, err);
+    if (status == STATUS_OK) {
+        status = cold_table_put(cold, &batch, units, err);
+    }
+    batch_release(&batch);
+    return status;
+}
+
 /* Up to a chunk of slots, all DIRTY. */
 static enum status write_slots(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
 {
@@ -165,7 +185,7 @@ static enum status write_slots(struct cold_table *cold, const uint32_t *slots, u
     }
     TRY(need_scratch(cold, err));
     cold->scratch->unit = UINT32_MAX;
-    TRY(cold->owner.rows(cold->owner.context, cold, slots, count, err));
+    TRY(put_rows(cold, slots, count, err));
     TRY(write_units(cold, err));
     for (uint32_t k = 0; k < count; k++) {
         cold->stored += (cold->marks[slots[k]] & COLD_STORED) == 0;
@@ -265,6 +285,17 @@ enum status cold_table_evict(struct cold_table *cold, uint32_t most, bool all, u
 
 /* ---- removed for good ---- */
 
+static enum status gather_keys(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
+{
+    if (cold->owner.keys != NULL) {
+        return cold->owner.keys(cold->owner.context, slots, count, batch, err);
+    }
+    for (uint32_t i = 0; i < cold->layout.key_count; i++) {
+        TRY(key_table_gather(cold->keys, i, slots, count, &batch->columns[cold->layout.keys[i]], err));
+    }
+    return STATUS_OK;
+}
+
 static enum status remove_slots(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
 {
     if (count == 0) {
@@ -275,7 +306,7 @@ static enum status remove_slots(struct cold_table *cold, const uint32_t *slots, 
     TRY(batch_init(&batch, cold->layout.column_count, err));
     batch.count = count;
     struct cold_scratch *scratch = cold->scratch;
-    enum status status = cold->owner.keys(cold->owner.context, slots, count, &batch, err);
+    enum status status = gather_keys(cold, slots, count, &batch, err);
     for (uint32_t k = 0; status == STATUS_OK && k < count; k++) {
         begin_unit(cold, &batch, k);
     }

@@ -7,8 +7,10 @@
  *             those that are in no slot. So with out == 0 no key need be asked for: state that fits costs the marks and no more.
  *             Before a key is inserted it is fetched (cold_table_fetch), before it is removed it is forgotten (cold_table_forget).
  * Owner       The operator: it knows how a slot's rows look and how they come back.
- *                 keys   the layout's key and `more` columns of some slots, at their places in a batch that is initialised and otherwise empty
- *                 rows   the rows of some slots, in the layout's form, slot after slot, through cold_table_put
+ *                 keys   the layout's key and `more` columns of some slots, at their places in a batch that is initialised and otherwise empty;
+ *                        NULL: they are the columns of the key table
+ *                 columns  where a slot has one row: the rows of some slots, in the layout's form, into an initialised batch
+ *                 rows   else: the rows of some slots, in the layout's form, slot after slot, through cold_table_put
  *                 add    rows, in the layout's form, back into memory; slots: of each row, SLOT_NONE for one that the owner does not want
  *                 drop   forgets slots: state and key; after that they are free
  *                 pinned may the slot not leave now? NULL: all may
@@ -31,6 +33,7 @@ struct cold_table;
 struct cold_owner {
     void *context;
     enum status (*keys)(void *context, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err);
+    enum status (*columns)(void *context, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err);
     enum status (*rows)(void *context, struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err);
     enum status (*add)(void *context, struct batch *batch, uint32_t *slots, struct error *err);
     enum status (*drop)(void *context, const uint32_t *slots, uint32_t count, struct error *err);

@@ -499,3 +499,13 @@ size_t row_store_bytes(const struct row_store *store)
 {
     return store->slab.bytes;
 }
+
+const struct slab *row_store_slab(const struct row_store *store)
+{
+    return &store->slab;
+}
+
+void row_store_clear(struct row_store *store)
+{
+    slab_close(&store->slab);
+}

@@ -35,5 +35,7 @@ enum status row_store_gather(const struct row_store *store, const row_handle *ha
 /* Order by sort keys over the kept columns; ties 0. */
 int row_store_compare(const struct row_store *store, const struct sort_key *keys, uint32_t count, row_handle left, row_handle right);
 size_t row_store_bytes(const struct row_store *store);
+const struct slab *row_store_slab(const struct row_store *store); /* where the rows are */
+void row_store_clear(struct row_store *store);                    /* frees all rows, and gives their memory back */
 
 #endif

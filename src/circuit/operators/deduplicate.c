@@ -8,7 +8,9 @@
  * State        "rows": the winner of each key, which after a tick is the row that was emitted, its time and ordinal.
  */
 #include <stdlib.h>
+#include <string.h>
 
+#include "circuit/circuit_cold.h"
 #include "circuit/operators/row_output.h"
 #include "circuit/operators/row_state.h"
 #include "circuit/operators/sorted_rows.h"
@@ -33,6 +35,7 @@ struct dedup_node {
     uint32_t *touched, touched_count, touched_capacity;
     int64_t arrived;
     struct dirty_slots dirty;
+    struct cold_table *cold; /* NULL: no database */
     uint64_t hashes[CHUNK_ROWS];
     uint32_t slots[CHUNK_ROWS], winners[CHUNK_ROWS];
     uint16_t selected[CHUNK_ROWS];
@@ -55,6 +58,10 @@ static enum status dedup_touch(struct dedup_node *self, struct dedup_state *stat
     }
     self->touched[self->touched_count++] = slot;
     state->flags |= DEDUP_TOUCHED;
+    if (self->cold != NULL) {
+        cold_table_touch(self->cold, slot, true);
+        return STATUS_OK;
+    }
     return self->node.circuit->incremental ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
 }
 
@@ -179,7 +186,13 @@ static enum status dedup_receive(struct node *node, uint32_t input, const struct
     (void)input;
     struct dedup_node *self = (struct dedup_node *)node;
     batch_hash(batch, self->spec->keys, self->spec->key_count, self->hashes);
+    if (UNLIKELY(self->cold != NULL)) {
+        TRY(node_fetch_keys(node, self->cold, batch, self->spec->keys, self->hashes, err));
+    }
     TRY(key_table_find_or_insert(self->table, batch, self->spec->keys, self->hashes, self->slots, err));
+    if (UNLIKELY(self->cold != NULL)) {
+        TRY(cold_table_reserve(self->cold, err));
+    }
     return batch->ordered ? dedup_absorb_ordered(self, batch, err) : dedup_absorb_unordered(self, batch, err);
 }
 
@@ -259,6 +272,9 @@ static enum status dedup_save(struct node *node, struct snapshot_writer *writer,
 {
     struct dedup_node *self = (struct dedup_node *)node;
     struct dirty_slots *dirty = node->circuit->incremental ? &self->dirty : NULL;
+    if (self->cold != NULL) { /* all keys are in the database: node_save_cold */
+        return STATUS_OK;
+    }
     return state_save_slots(writer, 0, self->spec->input.schema->count + 2, self->table, 0, dirty, dedup_columns, self, err);
 }
 
@@ -285,13 +301,81 @@ static enum status dedup_restore(struct node *node, uint32_t table, const struct
     return STATUS_OK;
 }
 
+static enum status dedup_take_back(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    struct dedup_node *self = (struct dedup_node *)node;
+    TRY(dedup_restore(node, table, rows, err));
+    return self->cold == NULL ? STATUS_OK : cold_table_changed(self->cold, self->slots, rows->batch->count, err);
+}
+
+/* ---- the database ---- */
+
+static enum status dedup_add(void *context, struct batch *batch, uint32_t *slots, struct error *err)
+{
+    struct dedup_node *self = context;
+    const struct snapshot_rows rows = {.batch = batch};
+    TRY(dedup_restore(&self->node, 0, &rows, err));
+    memcpy(slots, self->slots, batch->count * sizeof *slots);
+    return STATUS_OK;
+}
+
+static enum status dedup_drop(void *context, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    (void)err;
+    struct dedup_node *self = context;
+    const struct dedup_state *states = key_table_values(self->table, 0);
+    for (uint32_t k = 0; k < count; k++) {
+        row_store_free(self->store, states[slots[k]].current);
+        key_table_remove(self->table, slots[k]);
+    }
+    return STATUS_OK;
+}
+
+static bool dedup_pinned(const void *context, uint32_t slot)
+{
+    const struct dedup_node *self = context;
+    const struct dedup_state *states = key_table_values(self->table, 0);
+    return (states[slot].flags & DEDUP_TOUCHED) != 0;
+}
+
+static const struct slab *dedup_heap(const void *context)
+{
+    return row_store_slab(((const struct dedup_node *)context)->store);
+}
+
+static void dedup_emptied(void *context)
+{
+    row_store_clear(((struct dedup_node *)context)->store);
+}
+
+/* Keys that are forgotten after a time stay in memory, where they can be found when it has passed. */
+static enum status dedup_open_cold(struct node *node, struct error *err)
+{
+    struct dedup_node *self = (struct dedup_node *)node;
+    const struct cold_owner owner = {.context = self,
+                                     .columns = dedup_columns,
+                                     .add = dedup_add,
+                                     .drop = dedup_drop,
+                                     .pinned = dedup_pinned,
+                                     .heap = dedup_heap,
+                                     .emptied = dedup_emptied};
+    struct cold_layout layout;
+    if (self->spec->ttl_us > 0) {
+        return STATUS_OK;
+    }
+    TRY(node_make_cold(node, 1, &self->cold, err));
+    TRY(node_make_layout(node, &node->tables[0], self->spec->keys, self->spec->key_count, &layout, err));
+    return cold_table_open(self->cold, node->circuit->cold, &layout, &owner, self->table, err);
+}
+
 static const struct node_type dedup_node_type = {
     .name = "Deduplicate",
     .receive = dedup_receive,
     .finish_tick = dedup_finish_tick,
     .close = dedup_close,
     .save = dedup_save,
-    .restore = dedup_restore,
+    .restore = dedup_take_back,
+    .open_cold = dedup_open_cold,
 };
 
 enum status deduplicate_create(struct circuit *circuit, const struct deduplicate_spec *spec, struct node *input, struct node **node,

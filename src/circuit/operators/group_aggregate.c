@@ -203,7 +203,7 @@ static enum status group_aggregate_receive(struct node *node, uint32_t input, co
     struct group_aggregate *self = (struct group_aggregate *)node;
     batch_hash(batch, self->spec->keys, self->spec->key_count, self->hashes);
     if (UNLIKELY(self->cold != NULL)) {
-        TRY(group_aggregate_fetch(self, batch, err));
+        TRY(node_fetch_keys(node, self->cold, batch, self->spec->keys, self->hashes, err));
     }
     TRY(key_table_find_or_insert(self->table, batch, self->spec->keys, self->hashes, self->slots, err));
     if (UNLIKELY(self->cold != NULL)) {

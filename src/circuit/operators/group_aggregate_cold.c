@@ -8,32 +8,6 @@
 
 /* ---- groups ---- */
 
-static enum status group_keys(void *context, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
-{
-    struct group_aggregate *self = context;
-    for (uint32_t i = 0; i < self->spec->key_count; i++) {
-        TRY(key_table_gather(self->table, i, slots, count, &batch->columns[i], err));
-    }
-    return STATUS_OK;
-}
-
-static enum status group_rows(void *context, struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
-{
-    struct batch batch = {0};
-    uint32_t units[CHUNK_ROWS];
-    TRY(batch_init(&batch, cold->layout.column_count, err));
-    batch.count = count;
-    for (uint32_t k = 0; k < count; k++) {
-        units[k] = k;
-    }
-    enum status status = group_aggregate_columns(context, slots, count, &batch, err);
-    if (status == STATUS_OK) {
-        status = cold_table_put(cold, &batch, units, err);
-    }
-    batch_release(&batch);
-    return status;
-}
-
 static enum status group_add(void *context, struct batch *batch, uint32_t *slots, struct error *err)
 {
     return group_aggregate_add(context, batch, slots, err);
@@ -138,26 +112,11 @@ static enum status value_keys(void *context, const uint32_t *slots, uint32_t cou
     return gather_groups(owner, slots, count, batch, err);
 }
 
-static enum status value_rows(void *context, struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
+static enum status value_columns(void *context, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
 {
     const struct value_owner *owner = context;
-    struct group_aggregate *self = owner->self;
-    struct batch batch = {0};
-    uint32_t units[CHUNK_ROWS];
-    TRY(batch_init(&batch, cold->layout.column_count, err));
-    batch.count = count;
-    for (uint32_t k = 0; k < count; k++) {
-        units[k] = k;
-    }
-    enum status status = call_states_columns(self->calls, &self->states, owner->index, slots, count, &batch, err);
-    if (status == STATUS_OK) {
-        status = gather_groups(owner, slots, count, &batch, err);
-    }
-    if (status == STATUS_OK) {
-        status = cold_table_put(cold, &batch, units, err);
-    }
-    batch_release(&batch);
-    return status;
+    TRY(call_states_columns(owner->self->calls, &owner->self->states, owner->index, slots, count, batch, err));
+    return gather_groups(owner, slots, count, batch, err);
 }
 
 static enum status value_add(void *context, struct batch *batch, uint32_t *slots, struct error *err)
@@ -212,33 +171,22 @@ static enum status count_up(struct arena *arena, uint32_t count, const uint32_t 
 
 static enum status open_groups(struct group_aggregate *self, struct cold_table *cold, struct error *err)
 {
-    static const struct cold_owner owner = {.keys = group_keys,
-                                            .rows = group_rows,
-                                            .add = group_add,
-                                            .drop = group_drop,
-                                            .pinned = group_pinned,
-                                            .heap = group_heap,
-                                            .emptied = group_emptied};
-    const struct snapshot_table *table = &self->node.tables[TABLE_GROUPS];
-    uint32_t key_count = self->spec->key_count;
-    struct arena *arena = node_arena(&self->node);
-    struct cold_layout layout = {.operator_id = self->node.id,
-                                 .table = table,
-                                 .key_count = key_count,
-                                 .value_count = table->schema->count - key_count,
-                                 .record = -1};
-    TRY(make_types(arena, table->schema, NULL, 0, &layout, err));
-    TRY(count_up(arena, table->schema->count, &layout.keys, err));
-    layout.values = layout.keys + key_count;
-    struct cold_owner own = owner;
-    own.context = self;
-    return cold_table_open(cold, self->node.circuit->cold, &layout, &own, self->table, err);
+    const struct cold_owner owner = {.context = self,
+                                     .columns = group_aggregate_columns,
+                                     .add = group_add,
+                                     .drop = group_drop,
+                                     .pinned = group_pinned,
+                                     .heap = group_heap,
+                                     .emptied = group_emptied};
+    struct cold_layout layout;
+    TRY(node_make_layout(&self->node, &self->node.tables[TABLE_GROUPS], self->key_order, self->spec->key_count, &layout, err));
+    return cold_table_open(cold, self->node.circuit->cold, &layout, &owner, self->table, err);
 }
 
 /* The state table's columns: record, arguments, counts; then the group's keys. */
 static enum status open_values(struct group_aggregate *self, uint32_t index, struct cold_table *cold, struct error *err)
 {
-    static const struct cold_owner owner = {.keys = value_keys, .rows = value_rows, .add = value_add, .drop = value_drop};
+    static const struct cold_owner owner = {.keys = value_keys, .columns = value_columns, .add = value_add, .drop = value_drop};
     const struct snapshot_table *table = &self->node.tables[TABLE_DISTINCT + index];
     uint32_t key_count = self->spec->key_count, stored = table->schema->count;
     struct arena *arena = node_arena(&self->node);
@@ -281,7 +229,10 @@ static enum status fetch_permanent(struct group_aggregate *self, struct error *e
     bool found = false;
     TRY(batch_init(&batch, cold->layout.column_count, err));
     batch.count = 1;
-    enum status status = group_keys(self, &slot, 1, &batch, err);
+    enum status status = STATUS_OK;
+    for (uint32_t i = 0; i < self->spec->key_count && status == STATUS_OK; i++) {
+        status = key_table_gather(self->table, i, &slot, 1, &batch.columns[i], err);
+    }
     if (status == STATUS_OK) {
         status = cold_table_fetch(cold, &batch, cold->layout.keys, &none, &found, err);
     }
@@ -305,12 +256,4 @@ enum status group_aggregate_open_cold(struct node *node, struct error *err)
     self->cold = &tables[distinct_count];
     TRY(open_groups(self, self->cold, err));
     return fetch_permanent(self, err);
-}
-
-/* Groups of the chunk that are in the database come back. The hashes are as before. */
-enum status group_aggregate_fetch(struct group_aggregate *self, const struct batch *batch, struct error *err)
-{
-    bool added;
-    TRY(node_relieve(&self->node, err));
-    return cold_table_fetch_keys(self->cold, batch, self->spec->keys, self->hashes, &added, err);
 }

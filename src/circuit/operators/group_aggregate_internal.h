@@ -93,6 +93,5 @@ enum status group_aggregate_add(struct group_aggregate *self, const struct batch
 
 /* group_aggregate_cold.c */
 enum status group_aggregate_open_cold(struct node *node, struct error *err);
-enum status group_aggregate_fetch(struct group_aggregate *self, const struct batch *batch, struct error *err);
 
 #endif

@@ -94,7 +94,9 @@ static enum status top_n_touch(struct top_n *self, struct partition *partition, 
     }
     struct touched_partition *touched = &self->touched[self->touched_count++];
     struct sorted_place end;
-    if (self->changed.followed) {
+    if (self->cold != NULL) {
+        cold_table_touch(self->cold, slot, true);
+    } else if (self->changed.followed) {
         TRY(dirty_slots_mark(&self->dirty, slot, err));
     }
     touched->slot = slot;
@@ -273,6 +275,16 @@ static enum status top_n_place_row(struct top_n *self, const struct batch *batch
     return bounded ? top_n_evict(self, partition, err) : STATUS_OK;
 }
 
+static enum status top_n_find_partitions(struct top_n *self, const struct batch *batch, struct error *err)
+{
+    batch_hash(batch, self->spec->partition, self->spec->partition_count, self->hashes);
+    if (UNLIKELY(self->cold != NULL)) {
+        TRY(node_fetch_keys(&self->node, self->cold, batch, self->spec->partition, self->hashes, err));
+    }
+    TRY(key_table_find_or_insert(self->table, batch, self->spec->partition, self->hashes, self->slots, err));
+    return LIKELY(self->cold == NULL) ? STATUS_OK : cold_table_reserve(self->cold, err);
+}
+
 static enum status top_n_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
 {
     (void)input;
@@ -282,8 +294,7 @@ static enum status top_n_receive(struct node *node, uint32_t input, const struct
             self->slots[k] = 0;
         }
     } else {
-        batch_hash(batch, self->spec->partition, self->spec->partition_count, self->hashes);
-        TRY(key_table_find_or_insert(self->table, batch, self->spec->partition, self->hashes, self->slots, err));
+        TRY(top_n_find_partitions(self, batch, err));
     }
     struct batch chosen = *batch;
     chosen.selected = self->selected;
@@ -369,6 +380,9 @@ static enum status top_n_settle(struct top_n *self, const struct touched_partiti
     if (partition->rows.block_count == 0) {
         sorted_rows_release(&partition->rows, node_budget(&self->node));
         partition->total = 0;
+        if (self->cold != NULL) {
+            TRY(cold_table_forget(self->cold, &touched->slot, 1, err));
+        }
         if (self->table != NULL) {
             key_table_remove(self->table, touched->slot);
         }
@@ -424,6 +438,7 @@ static const struct node_type top_n_type = {
     .close = top_n_close,
     .save = top_n_save,
     .restore = top_n_restore,
+    .open_cold = top_n_open_cold,
 };
 
 static enum status top_n_open_table(struct top_n *self, struct circuit *circuit, const struct type *const *types, struct error *err)

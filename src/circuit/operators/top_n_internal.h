@@ -2,6 +2,7 @@
 #ifndef SPATE_CIRCUIT_OPERATORS_TOP_N_INTERNAL_H
 #define SPATE_CIRCUIT_OPERATORS_TOP_N_INTERNAL_H
 
+#include "circuit/circuit_cold.h"
 #include "circuit/operators/row_output.h"
 #include "circuit/operators/row_state.h"
 #include "circuit/operators/sorted_rows.h"
@@ -43,6 +44,7 @@ struct top_n {
     int64_t negatives;        /* rows withdrawn before they came, now */
     struct dirty_slots dirty; /* checkpoints: partitions and rows that changed */
     struct touched_rows changed;
+    struct cold_table *cold; /* NULL: no database */
     uint64_t hashes[CHUNK_ROWS];
     uint32_t slots[CHUNK_ROWS];
     uint16_t selected[CHUNK_ROWS];
@@ -59,5 +61,9 @@ static inline struct partition *top_n_partition(struct top_n *self, uint32_t slo
 enum status top_n_declare(struct top_n *self, struct error *err);
 enum status top_n_save(struct node *node, struct snapshot_writer *writer, struct error *err);
 enum status top_n_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err);
+/* Rows of the table back into their partitions; self->slots: where these are. */
+enum status top_n_add_rows(struct top_n *self, const struct batch *batch, struct error *err);
+/* top_n_cold.c */
+enum status top_n_open_cold(struct node *node, struct error *err);
 
 #endif

@@ -43,6 +43,9 @@ enum status top_n_save(struct node *node, struct snapshot_writer *writer, struct
 {
     struct top_n *self = (struct top_n *)node;
     struct row_save *save;
+    if (self->cold != NULL) { /* all partitions are in the database: node_save_cold */
+        return STATUS_OK;
+    }
     bool all = snapshot_is_full(writer) || !self->changed.followed;
     TRY(row_save_begin(node, writer, 0, self->store, &self->changed, &save, err));
     enum status status = row_save_end(save, save_partitions(self, all, save, err), true, err);
@@ -50,12 +53,9 @@ enum status top_n_save(struct node *node, struct snapshot_writer *writer, struct
     return status;
 }
 
-enum status top_n_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+enum status top_n_add_rows(struct top_n *self, const struct batch *batch, struct error *err)
 {
-    (void)table;
-    struct top_n *self = (struct top_n *)node;
     const struct top_n_spec *spec = self->spec;
-    const struct batch *batch = rows->batch;
     uint32_t stored = spec->input.schema->count;
     if (self->table != NULL) {
         batch_hash(batch, spec->partition, spec->partition_count, self->hashes);
@@ -71,7 +71,21 @@ enum status top_n_restore(struct node *node, uint32_t table, const struct snapsh
         partition->total += item.weight;
         self->negatives += item.weight < 0;
         struct sorted_place place = sorted_rows_seek(&partition->rows, &self->order, &item);
-        TRY(sorted_rows_insert(&partition->rows, node_budget(node), place, &item, err));
+        TRY(sorted_rows_insert(&partition->rows, node_budget(&self->node), place, &item, err));
     }
     return STATUS_OK;
+}
+
+enum status top_n_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    (void)table;
+    struct top_n *self = (struct top_n *)node;
+    if (self->cold == NULL) {
+        return top_n_add_rows(self, rows->batch, err);
+    }
+    /* Other rows of a partition may have come, and gone to the database. */
+    batch_hash(rows->batch, self->spec->partition, self->spec->partition_count, self->hashes);
+    TRY(node_fetch_keys(node, self->cold, rows->batch, self->spec->partition, self->hashes, err));
+    TRY(top_n_add_rows(self, rows->batch, err));
+    return cold_table_changed(self->cold, self->slots, rows->batch->count, err);
 }

@@ -48,14 +48,14 @@ static void deduplicate_goes_on(void **state)
     const struct restart_feed by_k = {.keys = by_key, .key_count = 1}, ordered = {.ordered = true, .keys = by_key_and_text, .key_count = 2},
                               by_both = {.keys = by_key_and_text, .key_count = 2};
     const struct restart_case tests[] = {
-        {"the first by time", {by_k}, 1, EVERY, make_deduplicate, RANKED},
-        {"the last by time", {by_k}, 1, EVERY, make_deduplicate, KEEP_LAST},
-        {"the first by time, ordered", {ordered}, 1, EVERY, make_deduplicate, 0},
-        {"the last by time, ordered", {ordered}, 1, EVERY, make_deduplicate, KEEP_LAST | RANKED},
-        {"the first to come", {by_both}, 1, EVERY, make_deduplicate, BY_CLOCK},
-        {"the last to come", {by_both}, 1, EVERY, make_deduplicate, KEEP_LAST | BY_CLOCK},
-        {"the last to come, ordered", {ordered}, 1, EVERY, make_deduplicate, KEEP_LAST | BY_CLOCK},
-        {"the last of an array", {{.keys = by_array, .key_count = 1}}, 1, EVERY, make_deduplicate, KEEP_LAST},
+        {"the first by time", {by_k}, 1, EVERY, make_deduplicate, RANKED, .spills = true},
+        {"the last by time", {by_k}, 1, EVERY, make_deduplicate, KEEP_LAST, .spills = true},
+        {"the first by time, ordered", {ordered}, 1, EVERY, make_deduplicate, 0, .spills = true},
+        {"the last by time, ordered", {ordered}, 1, EVERY, make_deduplicate, KEEP_LAST | RANKED, .spills = true},
+        {"the first to come", {by_both}, 1, EVERY, make_deduplicate, BY_CLOCK, .spills = true},
+        {"the last to come", {by_both}, 1, EVERY, make_deduplicate, KEEP_LAST | BY_CLOCK, .spills = true},
+        {"the last to come, ordered", {ordered}, 1, EVERY, make_deduplicate, KEEP_LAST | BY_CLOCK, .spills = true},
+        {"the last of an array", {{.keys = by_array, .key_count = 1}}, 1, EVERY, make_deduplicate, KEEP_LAST, .spills = true},
     };
     check(tests, ARRAY_LENGTH(tests));
 }
@@ -146,15 +146,15 @@ static void top_n_goes_on(void **state)
                               whole = {.changes = true};
     const uint32_t few = 1U << COLUMN_K | 1U << COLUMN_V;
     const struct restart_case tests[] = {
-        {"ROW_NUMBER", {grows}, 1, EVERY, make_top_n, RANK_ROW_NUMBER | TOP_RANKED},
-        {"ROW_NUMBER, ordered", {ordered}, 1, EVERY, make_top_n, RANK_ROW_NUMBER},
-        {"RANK", {grows}, 1, EVERY, make_top_n, RANK_RANK | TOP_RANKED | TOP_BY_TEXT},
-        {"DENSE_RANK, ordered", {ordered}, 1, EVERY, make_top_n, RANK_DENSE_RANK | TOP_RANKED},
-        {"ROW_NUMBER of changes", {changes}, 1, EVERY, make_top_n, RANK_ROW_NUMBER | TOP_RANKED | TOP_BY_TEXT},
-        {"ROW_NUMBER of equal rows", {early}, 1, few, make_top_n, RANK_ROW_NUMBER | TOP_DEEP},
-        {"ROW_NUMBER of ordered equal rows", {early_ordered}, 1, few, make_top_n, RANK_ROW_NUMBER | TOP_RANKED},
-        {"RANK of changes", {early}, 1, EVERY, make_top_n, RANK_RANK | TOP_RANKED},
-        {"DENSE_RANK of changes", {early}, 1, few, make_top_n, RANK_DENSE_RANK | TOP_RANKED},
+        {"ROW_NUMBER", {grows}, 1, EVERY, make_top_n, RANK_ROW_NUMBER | TOP_RANKED, .spills = true},
+        {"ROW_NUMBER, ordered", {ordered}, 1, EVERY, make_top_n, RANK_ROW_NUMBER, .spills = true},
+        {"RANK", {grows}, 1, EVERY, make_top_n, RANK_RANK | TOP_RANKED | TOP_BY_TEXT, .spills = true},
+        {"DENSE_RANK, ordered", {ordered}, 1, EVERY, make_top_n, RANK_DENSE_RANK | TOP_RANKED, .spills = true},
+        {"ROW_NUMBER of changes", {changes}, 1, EVERY, make_top_n, RANK_ROW_NUMBER | TOP_RANKED | TOP_BY_TEXT, .spills = true},
+        {"ROW_NUMBER of equal rows", {early}, 1, few, make_top_n, RANK_ROW_NUMBER | TOP_DEEP, .spills = true},
+        {"ROW_NUMBER of ordered equal rows", {early_ordered}, 1, few, make_top_n, RANK_ROW_NUMBER | TOP_RANKED, .spills = true},
+        {"RANK of changes", {early}, 1, EVERY, make_top_n, RANK_RANK | TOP_RANKED, .spills = true},
+        {"DENSE_RANK of changes", {early}, 1, few, make_top_n, RANK_DENSE_RANK | TOP_RANKED, .spills = true},
         {"the first rows of all", {whole}, 1, EVERY, make_top_n, RANK_ROW_NUMBER | TOP_DEEP},
     };
     check(tests, ARRAY_LENGTH(tests));
