@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "api/session.h"
+#include "api/settings_flink.h"
 #include "connectors/table_options.h"
 #include "formats/json_text.h"
 #include "functions/aggregate.h"
@@ -204,7 +205,6 @@ static enum status add_stores(struct reference *self, struct error *err)
 static enum status add_options(struct reference *self, struct error *err)
 {
     (void)err;
-    const char *key, *summary;
     self->prefix = true;
     for (uint32_t i = 0; i < session_option_count; i++) {
         add_option(self, &session_options[i], "");
@@ -216,8 +216,14 @@ static enum status add_options(struct reference *self, struct error *err)
             add_option(self, &storage_options[i], "");
         }
     }
-    for (uint32_t i = 0; settings_advisory(i, &key, &summary); i++) {
-        reference_add(self, &(struct entry){{"name", "type", "summary"}, {key, "advisory: changes nothing", summary}});
+    for (uint32_t i = 0; i < flink_key_count; i++) {
+        static const char *const kinds[][2] = {[FLINK_KEY_ADVISORY] = {"advisory", "changes nothing"},
+                                               [FLINK_KEY_REFUSED] = {"refused", "not supported"},
+                                               [FLINK_KEY_RENAMED] = {"older name", "now"}};
+        const struct flink_key *key = &flink_keys[i];
+        char summary[400];
+        snprintf(summary, sizeof summary, "(%s: %s)", kinds[key->kind][1], key->text);
+        reference_add(self, &(struct entry){{"name", "type", "summary"}, {key->key, kinds[key->kind][0], summary}});
     }
     return STATUS_OK;
 }

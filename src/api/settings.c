@@ -2,107 +2,52 @@
 
 #include <string.h>
 
+#include "api/settings_flink.h"
 #include "storage/config_store.h"
 
-/* Keys that ask for what Spate does anyway, or for nothing that shows. */
-static const struct {
-    const char *key, *summary;
-} advisory[] = {
-    {"execution.checkpointing.aligned-checkpoint-timeout", "a checkpoint is taken between two ticks: nothing waits to be aligned"},
-    {"execution.checkpointing.checkpoints-after-tasks-finish", "checkpoints go on when some sources have ended"},
-    {"execution.checkpointing.create-subdir", "each job has folders of its own"},
-    {"execution.checkpointing.data-inline-threshold", "the state of a worker is one file"},
-    {"execution.checkpointing.file-merging.enabled", "the state of a worker is one file"},
-    {"execution.checkpointing.file-merging.across-checkpoint-boundary", "the state of a worker is one file"},
-    {"execution.checkpointing.file-merging.max-file-size", "the state of a worker is one file"},
-    {"execution.checkpointing.max-concurrent-checkpoints", "one checkpoint is under way at a time"},
-    {"execution.checkpointing.unaligned.enabled", "a checkpoint is taken between two ticks: no rows are on their way"},
-    {"execution.checkpointing.unaligned.forced", "a checkpoint is taken between two ticks: no rows are on their way"},
-    {"execution.checkpointing.write-buffer-size", "files of state are written whole"},
-    {"execution.runtime-mode", "the final rows of a query are the same in STREAMING and BATCH"},
-    {"table.exec.mini-batch.allow-latency", "a tick is the batch, see pipeline.tick.target"},
-    {"table.exec.mini-batch.enabled", "rows are always processed in batches, one per tick"},
-    {"table.exec.mini-batch.size", "a tick is the batch, see pipeline.tick.rows"},
-    {"table.optimizer.agg-phase-strategy", "equal keys of a tick are always combined first"},
-    {"table.optimizer.distinct-agg.split.enabled", "the distinct values of a tick are always combined first"},
-    {"table.optimizer.multi-join.enabled", "joins of several tables are always planned as one plan"},
-    {"table.optimizer.reuse-sub-plan-enabled", "equal parts of a plan are always computed once"},
-    {"table.optimizer.reuse-source-enabled", "a table that is read twice is always read once"},
-};
+static bool has_own_option(const char *key)
+{
+    for (uint32_t i = 0; i < session_option_count; i++) {
+        if (strcmp(session_options[i].name, key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
-/* Keys of Flink's reference that would have to act and do not: refused with the reason. */
-static const struct {
-    const char *key, *reason;
-} refused[] = {
-    {"execution.checkpointing.during-recovery.enabled", "checkpoints begin when the state has been restored"},
-    {"execution.checkpointing.interval-during-backlog", "sources do not tell backlog from the rest: set execution.checkpointing.interval"},
-    {"execution.checkpointing.local-backup.dirs", "a checkpoint has one place, execution.checkpointing.dir"},
-    {"execution.checkpointing.local-backup.enabled", "a checkpoint has one place, execution.checkpointing.dir"},
-    {"execution.checkpointing.pause-sources-until-first-checkpoint", "sources begin at once"},
-    {"execution.state-recovery.from-local", "state comes from the storage"},
-    {"execution.state-recovery.without-channel-state.checkpoint-id", "checkpoints hold no rows that are on their way"},
-};
-
-/* Keys that Flink has renamed. */
-static const struct {
-    const char *old_key, *key;
-} renamed[] = {
-    {"execution.savepoint-restore-mode", "execution.state-recovery.claim-mode"},
-    {"execution.savepoint.ignore-unclaimed-state", "execution.state-recovery.ignore-unclaimed-state"},
-    {"execution.savepoint.path", "execution.state-recovery.path"},
-    {"restart-strategy", "restart-strategy.type"},
-    {"state.backend.incremental", "execution.checkpointing.incremental"},
-    {"state.checkpoints.dir", "execution.checkpointing.dir"},
-    {"state.checkpoints.num-retained", "execution.checkpointing.num-retained"},
-    {"state.savepoints.dir", "execution.checkpointing.savepoint-dir"},
-};
+/* The entry of a key that is not a setting here; NULL: it may be one. */
+static const struct flink_key *find_flink_key(const char *key)
+{
+    int found = has_own_option(key) ? -1 : flink_key_find(key);
+    return found < 0 ? NULL : &flink_keys[found];
+}
 
 static const char *current_key(const char *key)
 {
-    for (uint32_t i = 0; i < ARRAY_LENGTH(renamed); i++) {
-        if (strcmp(renamed[i].old_key, key) == 0) {
-            return renamed[i].key;
-        }
-    }
-    return key;
+    const struct flink_key *entry = find_flink_key(key);
+    return entry != NULL && entry->kind == FLINK_KEY_RENAMED ? entry->text : key;
 }
 
 static enum status settings_check_refused(const char *key, struct error *err)
 {
-    for (uint32_t i = 0; i < ARRAY_LENGTH(refused); i++) {
-        if (strcmp(refused[i].key, key) == 0) {
-            return error_set(err, ERROR_UNKNOWN_OPTION, "'%s' is not supported: %s", key, refused[i].reason);
-        }
-    }
-    return STATUS_OK;
-}
-
-bool settings_advisory(uint32_t i, const char **key, const char **summary)
-{
-    if (i >= ARRAY_LENGTH(advisory)) {
-        return false;
-    }
-    *key = advisory[i].key;
-    *summary = advisory[i].summary;
-    return true;
+    const struct flink_key *entry = find_flink_key(key);
+    return entry == NULL || entry->kind != FLINK_KEY_REFUSED
+               ? STATUS_OK
+               : error_set(err, ERROR_UNKNOWN_OPTION, "'%s' is not supported: %s", key, entry->text);
 }
 
 enum status settings_open(struct settings *settings, struct arena *arena, struct error *err)
 {
     *settings = (struct settings){.arena = arena};
     TRY_ALLOC(settings->texts, arena_alloc(arena, session_option_count * sizeof(char *)), err);
-    TRY_ALLOC(settings->advisory_texts, arena_alloc(arena, sizeof advisory / sizeof advisory[0] * sizeof(char *)), err);
+    TRY_ALLOC(settings->advisory_texts, arena_alloc(arena, flink_key_count * sizeof(char *)), err);
     return option_defaults(session_options, session_option_count, &settings->values, arena, err);
 }
 
 static int settings_find_advisory(const char *key)
 {
-    for (uint32_t i = 0; i < ARRAY_LENGTH(advisory); i++) {
-        if (strcmp(advisory[i].key, key) == 0) {
-            return (int)i;
-        }
-    }
-    return -1;
+    const struct flink_key *entry = find_flink_key(key);
+    return entry == NULL || entry->kind != FLINK_KEY_ADVISORY ? -1 : (int)(entry - flink_keys);
 }
 
 static enum status settings_check_zone(struct settings *settings, const char *key, const char *value, struct error *err)
@@ -217,7 +162,7 @@ enum status settings_set(struct settings *settings, const char *key, const char 
     int found = settings_find_advisory(key);
     if (found >= 0) {
         settings->advisory_texts[found] = copy;
-        *message = arena_format(settings->arena, "'%s' changes nothing here: %s", key, advisory[found].summary);
+        *message = arena_format(settings->arena, "'%s' changes nothing here: %s", key, flink_keys[found].text);
         return STATUS_OK;
     }
     if (settings_is_of_storage(key)) {
@@ -258,21 +203,11 @@ enum status settings_reset(struct settings *settings, const char *key, struct er
     for (uint32_t i = 0; i < session_option_count; i++) {
         TRY(settings_reset_one(settings, &session_options[i], err));
     }
-    for (uint32_t i = 0; i < ARRAY_LENGTH(advisory); i++) {
+    for (uint32_t i = 0; i < flink_key_count; i++) {
         settings->advisory_texts[i] = NULL;
     }
     settings->storage_count = 0;
     return STATUS_OK;
-}
-
-static bool settings_has_own_option(const char *key)
-{
-    for (uint32_t i = 0; i < session_option_count; i++) {
-        if (strcmp(session_options[i].name, key) == 0) {
-            return true;
-        }
-    }
-    return false;
 }
 
 void settings_each(const struct settings *settings, void (*each)(void *context, const char *key, const char *value), void *context)
@@ -284,13 +219,13 @@ void settings_each(const struct settings *settings, void (*each)(void *context, 
     }
     for (uint32_t i = 0; i < settings->storage_count; i++) {
         const struct object_option *option = &settings->storage[i];
-        if (!settings_has_own_option(option->name)) {
+        if (!has_own_option(option->name)) {
             each(context, option->name, secret_is_name(option->name) ? "******" : option->value);
         }
     }
-    for (uint32_t i = 0; i < ARRAY_LENGTH(advisory); i++) {
+    for (uint32_t i = 0; i < flink_key_count; i++) {
         if (settings->advisory_texts[i] != NULL) {
-            each(context, advisory[i].key, settings->advisory_texts[i]);
+            each(context, flink_keys[i].key, settings->advisory_texts[i]);
         }
     }
 }

@@ -50,7 +50,7 @@ struct settings {
     struct arena *arena; /* the session's: values live as long */
     struct session_settings values;
     const char **texts; /* by option: as set; NULL: the default holds */
-    const char **advisory_texts;
+    const char **advisory_texts; /* by key of Flink (settings_flink.h) */
     struct object_option *storage; /* keys of storage, as set; their meaning is checked when the storage is opened */
     uint32_t storage_count, storage_capacity;
 };
@@ -68,7 +68,5 @@ struct restart_settings settings_restarts(const struct settings *settings);
 struct checkpoint_settings settings_checkpoints(const struct settings *settings);
 /* table.dml-sync: is an INSERT waited for before the next statement? */
 bool settings_waits(const struct settings *settings, bool bounded);
-/* The key and the meaning of advisory key i; false past the last. */
-bool settings_advisory(uint32_t i, const char **key, const char **summary);
 
 #endif
