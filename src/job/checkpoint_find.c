@@ -302,5 +302,7 @@ enum status checkpointer_restore(struct checkpointer *self, struct job *job, str
     if (!adopted) {
         checkpoint_disown_databases(self);
     }
+    /* The first checkpoint is full: not before the job has gone on for a while. */
+    self->last_started_us = self->last_ended_us = self->spec.clock->monotonic_us(self->spec.clock);
     return self->start == START_FINISHED ? STATUS_OK : job_replay_begin(job, err);
 }

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "job/job_internal.h"
+#include "job/restore_queue.h"
 
 /* ---- all workers side by side ---- */
 
@@ -121,12 +122,11 @@ static enum status restore_chain(const struct job_image *image, uint32_t chain, 
 }
 
 /* All chains once; then those with tables that come after the others. */
-static enum status restore_chains(const struct job_image *image, struct circuit *circuit, struct snapshot_reader **readers,
-                                  struct error *err)
+static enum status read_chains(const struct job_image *image, const struct snapshot_target *target, struct snapshot_reader **readers,
+                               struct error *err)
 {
-    const struct snapshot_target target = circuit_restore_target(circuit, image->ignore_unclaimed);
     for (uint32_t chain = 0; chain < image->chain_count; chain++) {
-        TRY(snapshot_reader_create(&target, chain, &readers[chain], err));
+        TRY(snapshot_reader_create(target, chain, &readers[chain], err));
         TRY(restore_chain(image, chain, readers[chain], err));
     }
     for (uint32_t chain = 0; chain < image->chain_count; chain++) {
@@ -134,22 +134,30 @@ static enum status restore_chains(const struct job_image *image, struct circuit 
             TRY(restore_chain(image, chain, readers[chain], err));
         }
     }
-    return circuit_restored(circuit, err);
+    return STATUS_OK;
 }
 
-static enum status restore_circuit(void *context, struct circuit *circuit, struct error *err)
+static enum status read_image(void *context, const struct snapshot_target *target, struct error *err)
 {
     const struct job_image *image = context;
     struct snapshot_reader **readers = calloc(image->chain_count + 1, sizeof *readers);
     if (readers == NULL) {
         return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory to restore a job");
     }
-    enum status status = restore_chains(image, circuit, readers, err);
+    enum status status = read_chains(image, target, readers, err);
     for (uint32_t i = 0; i < image->chain_count; i++) {
         snapshot_reader_destroy(readers[i]);
     }
     free(readers);
     return status;
+}
+
+static enum status restore_circuit(void *context, struct circuit *circuit, struct error *err)
+{
+    struct job_image *image = context;
+    const struct snapshot_target target = circuit_restore_target(circuit, image->ignore_unclaimed);
+    TRY(restore_ahead(&target, read_image, image, err));
+    return circuit_restored(circuit, err);
 }
 
 /* ---- databases ---- */

@@ -1,11 +1,14 @@
-/* Wrapping arithmetic on 64 bits throughout: what wraps on its way in wraps back on its way out. */
+/* Wrapping arithmetic on 64 bits throughout: what wraps on its way in wraps back on its way out. The loops are compiled twice, the second
+ * time for processors with vectors of 64-bit minima and products. */
 #include "state/packed_integers.h"
 
 #include <string.h>
 
 enum { LANES = 8, LANE_BYTES = LANES * sizeof(uint64_t), ROOM = PACKED_MAX + LANES };
 enum { FORM_PLAIN = 0, FORM_PACKED = 1, FORM_DIFFERENCES = 2, FORM_THOUSANDS = 4 };
-enum { THOUSANDS_FROM_BITS = 10 };
+enum { THOUSANDS_FROM_BITS = 10, CHECK_AT_ONCE = 64 };
+#define INLINE static inline __attribute__((always_inline))
+#define WIDE   __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw")))
 /* x is a multiple of 1000 = 8 * 125 if x / 125 modulo 2^64 (by this inverse), rotated by 3 bits, is at most (2^64 - 1) / 1000; and then it is
  * x / 1000. */
 #define INVERSE_OF_125 UINT64_C(0x1cac083126e978d5)
@@ -26,7 +29,7 @@ static size_t packed_bytes(uint32_t count, uint32_t bits)
     return words * LANE_BYTES;
 }
 
-static struct ranges find_ranges(const int64_t *values, uint32_t count)
+INLINE struct ranges find_ranges(const int64_t *values, uint32_t count)
 {
     struct ranges ranges = {values[0], values[0], INT64_MAX, INT64_MIN};
     for (uint32_t k = 1; k < count; k++) {
@@ -42,12 +45,18 @@ static struct ranges find_ranges(const int64_t *values, uint32_t count)
     return ranges;
 }
 
-static bool divide_by_thousand(const uint64_t *values, uint32_t count, uint64_t *quotients)
+/* count: a multiple of LANES. */
+INLINE bool divide_by_thousand(const uint64_t *values, uint32_t count, uint64_t *quotients)
 {
-    for (uint32_t k = 0; k < count; k++) {
-        uint64_t product = values[k] * INVERSE_OF_125;
-        quotients[k] = product >> 3 | product << 61;
-        if (quotients[k] > UINT64_MAX / 1000) {
+    for (uint32_t from = 0; from < count; from += CHECK_AT_ONCE) {
+        uint32_t to = from + CHECK_AT_ONCE < count ? from + CHECK_AT_ONCE : count;
+        uint64_t largest = 0;
+        for (uint32_t k = from; k < to; k++) {
+            uint64_t product = values[k] * INVERSE_OF_125;
+            quotients[k] = product >> 3 | product << 61;
+            largest = quotients[k] > largest ? quotients[k] : largest;
+        }
+        if (largest > UINT64_MAX / 1000) {
             return false;
         }
     }
@@ -55,7 +64,7 @@ static bool divide_by_thousand(const uint64_t *values, uint32_t count, uint64_t 
 }
 
 /* values: padded to whole groups of LANES. The same shift in all lanes: the inner loops are vectors. */
-static void pack(const uint64_t *values, uint32_t count, uint32_t bits, uint8_t *out)
+INLINE void pack(const uint64_t *values, uint32_t count, uint32_t bits, uint8_t *out)
 {
     uint64_t word[LANES] = {0};
     uint32_t used = 0;
@@ -78,7 +87,7 @@ static void pack(const uint64_t *values, uint32_t count, uint32_t bits, uint8_t 
     }
 }
 
-static void unpack(const uint8_t *in, uint32_t count, uint32_t bits, uint64_t *values)
+INLINE void unpack(const uint8_t *in, uint32_t count, uint32_t bits, uint64_t *values)
 {
     uint64_t word[LANES], mask = bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
     uint32_t left = 0;
@@ -128,46 +137,124 @@ static void put_plain(const int64_t *values, uint32_t count, uint32_t width, str
     text_append(out, narrow, (size_t)count * width);
 }
 
-static void put_packed(const uint64_t *values, uint32_t count, uint32_t bits, struct text_builder *out)
+/* What is found out about a list, and its numbers. */
+struct packing {
+    uint32_t form, bits;
+    uint64_t base;
+    uint64_t rest[ROOM], thousands[ROOM];
+};
+
+static bool all_equal(const int64_t *values, uint32_t count)
 {
-    size_t bytes = packed_bytes(count, bits);
-    char *room = text_append_room(out, bytes);
-    if (room != NULL) {
-        pack(values, count, bits, (uint8_t *)room);
+    return values[count - 1] == values[0] && memcmp(values, values + 1, (count - 1) * sizeof *values) == 0;
+}
+
+INLINE void choose_packing(const int64_t *values, uint32_t count, struct packing *packing)
+{
+    if (all_equal(values, count)) {
+        packing->form = FORM_PACKED;
+        packing->bits = 0;
+        packing->base = (uint64_t)values[0];
+        return;
     }
+    struct ranges ranges = find_ranges(values, count);
+    uint64_t range = (uint64_t)ranges.most - (uint64_t)ranges.least, steps = (uint64_t)ranges.most_step - (uint64_t)ranges.least_step;
+    bool differences = bits_of(steps) < bits_of(range);
+    uint64_t *rest = packing->rest, base = differences ? (uint64_t)ranges.least_step : (uint64_t)ranges.least;
+    packing->form = FORM_PACKED | (differences ? FORM_DIFFERENCES : 0);
+    packing->bits = differences ? bits_of(steps) : bits_of(range);
+    packing->base = base;
+    if (packing->bits == 0) {
+        return;
+    }
+    if (differences) {
+        rest[0] = 0;
+        for (uint32_t k = 1; k < count; k++) {
+            rest[k] = (uint64_t)values[k] - (uint64_t)values[k - 1] - base;
+        }
+    } else {
+        for (uint32_t k = 0; k < count; k++) {
+            rest[k] = (uint64_t)values[k] - base;
+        }
+    }
+    memset(rest + count, 0, LANES * sizeof *rest);
+    uint32_t whole = (count + LANES - 1) / LANES * LANES;
+    if (packing->bits >= THOUSANDS_FROM_BITS && divide_by_thousand(rest, whole, packing->thousands)) {
+        packing->bits = bits_of((differences ? steps : range) / 1000);
+        packing->form |= FORM_THOUSANDS;
+    }
+}
+
+INLINE void pack_list(const struct packing *packing, uint32_t count, uint8_t *out)
+{
+    pack((packing->form & FORM_THOUSANDS) != 0 ? packing->thousands : packing->rest, count, packing->bits, out);
+}
+
+struct kernels {
+    void (*choose)(const int64_t *values, uint32_t count, struct packing *packing);
+    void (*pack)(const struct packing *packing, uint32_t count, uint8_t *out);
+    void (*unpack)(const uint8_t *in, uint32_t count, uint32_t bits, uint64_t *values);
+};
+
+static void choose_plainly(const int64_t *values, uint32_t count, struct packing *packing)
+{
+    choose_packing(values, count, packing);
+}
+static void pack_plainly(const struct packing *packing, uint32_t count, uint8_t *out)
+{
+    pack_list(packing, count, out);
+}
+static void unpack_plainly(const uint8_t *in, uint32_t count, uint32_t bits, uint64_t *values)
+{
+    unpack(in, count, bits, values);
+}
+WIDE static void choose_widely(const int64_t *values, uint32_t count, struct packing *packing)
+{
+    choose_packing(values, count, packing);
+}
+WIDE static void pack_widely(const struct packing *packing, uint32_t count, uint8_t *out)
+{
+    pack_list(packing, count, out);
+}
+WIDE static void unpack_widely(const uint8_t *in, uint32_t count, uint32_t bits, uint64_t *values)
+{
+    unpack(in, count, bits, values);
+}
+
+static const struct kernels *kernels(void)
+{
+    static const struct kernels plain = {choose_plainly, pack_plainly, unpack_plainly}, wide = {choose_widely, pack_widely, unpack_widely};
+    return __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") ? &wide : &plain;
+}
+
+void packed_integers_encode_run(uint64_t first, struct text_builder *out)
+{
+    text_append_char(out, FORM_PACKED | FORM_DIFFERENCES);
+    text_append_char(out, 0);
+    put_number(out, 1);
+    put_number(out, first);
 }
 
 void packed_integers_encode(const int64_t *values, uint32_t count, uint32_t width, struct text_builder *out)
 {
-    uint64_t rest[ROOM], thousands[ROOM];
-    const uint64_t *packed = rest;
-    struct ranges ranges = find_ranges(values, count);
-    uint64_t range = (uint64_t)ranges.most - (uint64_t)ranges.least, steps = (uint64_t)ranges.most_step - (uint64_t)ranges.least_step;
-    bool differences = bits_of(steps) < bits_of(range);
-    uint32_t bits = differences ? bits_of(steps) : bits_of(range), form = FORM_PACKED | (differences ? FORM_DIFFERENCES : 0);
-    uint64_t base = differences ? (uint64_t)ranges.least_step : (uint64_t)ranges.least;
-    rest[0] = differences ? 0 : (uint64_t)values[0] - base;
-    for (uint32_t k = 1; k < count; k++) {
-        rest[k] = (uint64_t)values[k] - (differences ? (uint64_t)values[k - 1] : 0) - base;
-    }
-    memset(rest + count, 0, LANES * sizeof *rest);
-    if (bits >= THOUSANDS_FROM_BITS && divide_by_thousand(rest, count + LANES, thousands)) {
-        packed = thousands;
-        bits = bits_of((differences ? steps : range) / 1000);
-        form |= FORM_THOUSANDS;
-    }
-    size_t head = 1 + sizeof base + (differences ? sizeof base : 0);
-    if (head + packed_bytes(count, bits) >= (size_t)count * width) {
+    struct packing packing;
+    kernels()->choose(values, count, &packing);
+    bool differences = (packing.form & FORM_DIFFERENCES) != 0;
+    size_t bytes = packed_bytes(count, packing.bits), head = 1 + sizeof packing.base + (differences ? sizeof packing.base : 0);
+    if (head + bytes >= (size_t)count * width) {
         put_plain(values, count, width, out);
         return;
     }
-    text_append_char(out, (char)form);
-    text_append_char(out, (char)bits);
-    put_number(out, base);
+    text_append_char(out, (char)packing.form);
+    text_append_char(out, (char)packing.bits);
+    put_number(out, packing.base);
     if (differences) {
         put_number(out, (uint64_t)values[0]);
     }
-    put_packed(packed, count, bits, out);
+    char *room = bytes == 0 ? NULL : text_append_room(out, bytes);
+    if (room != NULL) {
+        kernels()->pack(&packing, count, (uint8_t *)room);
+    }
 }
 
 /* ---- back ---- */
@@ -216,9 +303,10 @@ static bool take_packed(int64_t *values, uint32_t count, uint32_t form, const ui
         return false;
     }
     memcpy(&base, head + 1, sizeof base);
-    memset(rest, 0, sizeof rest);
     if (*head > 0) {
-        unpack(bytes, count, *head, rest);
+        kernels()->unpack(bytes, count, *head, rest);
+    } else {
+        memset(rest, 0, count * sizeof *rest);
     }
     if (!differences) {
         for (uint32_t k = 0; k < count; k++) {

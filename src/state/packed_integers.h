@@ -15,6 +15,8 @@ enum { PACKED_MAX = 4096 };
 
 /* count: 1..PACKED_MAX. width: 1, 2, 4 or 8 bytes, from which the values were extended by their sign. */
 void packed_integers_encode(const int64_t *values, uint32_t count, uint32_t width, struct text_builder *out);
+/* first, first + 1, ...: as many as are asked for. */
+void packed_integers_encode_run(uint64_t first, struct text_builder *out);
 /* *cursor is moved past the list. */
 bool packed_integers_decode(int64_t *values, uint32_t count, uint32_t width, const uint8_t **cursor, const uint8_t *end);
 

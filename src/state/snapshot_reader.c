@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "state/column_codec.h"
-#include "state/id_set.h"
 #include "state/packed_integers.h"
+#include "state/seen_ids.h"
 #include "state/snapshot.h"
 #include "state/snapshot_format.h"
 
@@ -14,7 +14,7 @@ struct chain_table { /* of the whole chain */
     char *names; /* operator id, NUL, table name, NUL */
     const struct snapshot_table *declared;
     void *handle;
-    struct id_set seen;
+    struct seen_ids seen;
     int64_t bound;          /* of expiry; rows of older files below it are gone */
     int64_t bound_of_file;  /* that of the file at hand counts from the next file on */
     int32_t expiry;         /* the column that it is about; -1: there is no bound yet */
@@ -64,7 +64,7 @@ void snapshot_reader_destroy(struct snapshot_reader *reader)
     }
     while (reader->tables != NULL) {
         struct chain_table *next = reader->tables->next;
-        id_set_close(&reader->tables->seen);
+        seen_ids_close(&reader->tables->seen);
         free(reader->tables->names);
         free(reader->tables);
         reader->tables = next;
@@ -169,7 +169,7 @@ static enum status find_table(struct snapshot_reader *reader, const char *names,
     memcpy(copy, names, names_length);
     *table = (struct chain_table){.next = reader->tables,
                                   .names = copy,
-                                  .seen = {.budget = reader->target.budget},
+                                  .seen.sparse.budget = reader->target.budget,
                                   .bound = INT64_MIN,
                                   .bound_of_file = INT64_MIN,
                                   .expiry = -1};
@@ -265,16 +265,21 @@ static enum status choose_rows(struct snapshot_reader *reader, struct chain_tabl
     if (!all) {
         batch_hash(batch, declared->place_columns, declared->place_count, reader->hashes);
     }
+    if (all && reader->oldest && table->expiry < 0 && seen_ids_is_empty(&table->seen)) {
+        memcpy(reader->ids, reader->read_ids, batch->count * sizeof *reader->ids);
+        *count = batch->count;
+        return STATUS_OK;
+    }
     *count = 0;
     for (uint32_t row = 0; row < batch->count; row++) {
         uint64_t id = (uint64_t)reader->read_ids[row];
         bool alive = table->expiry < 0 || vector_int64(&batch->columns[table->expiry])[row] >= table->bound;
-        if (alive && (all || is_mine(reader, reader->hashes[row])) && !id_set_has(&table->seen, id)) {
+        if (alive && (all || is_mine(reader, reader->hashes[row])) && !seen_ids_has(&table->seen, id)) {
             reader->ids[*count] = id;
             reader->kept[(*count)++] = (uint16_t)row;
         }
         if (!reader->oldest) {
-            TRY(id_set_add(&table->seen, id, err));
+            TRY(seen_ids_add(&table->seen, id, err));
         }
     }
     return STATUS_OK;
@@ -337,7 +342,7 @@ static enum status read_removed(struct snapshot_reader *reader, struct chain_tab
     const uint8_t *cursor = (const uint8_t *)payload;
     TRY(read_ids(reader, header, &cursor, cursor + header->bytes, err));
     for (uint32_t i = 0; i < header->rows && !reader->oldest; i++) {
-        TRY(id_set_add(&table->seen, (uint64_t)reader->read_ids[i], err));
+        TRY(seen_ids_add(&table->seen, (uint64_t)reader->read_ids[i], err));
     }
     return STATUS_OK;
 }

@@ -218,21 +218,21 @@ void snapshot_resume(struct snapshot_writer *writer, uint32_t first_table)
     writer->first_table = first_table;
 }
 
-/* ids NULL: first_id and up. */
-static void encode_ids(const uint64_t *ids, uint64_t first_id, uint32_t count, struct text_builder *out)
+static void encode_ids(const uint64_t *ids, uint32_t count, struct text_builder *out)
 {
-    int64_t list[CHUNK_ROWS];
-    for (uint32_t k = 0; k < count; k++) {
-        list[k] = (int64_t)(ids == NULL ? first_id + k : ids[k]);
-    }
-    packed_integers_encode(list, count, sizeof *list, out);
+    packed_integers_encode((const int64_t *)(const void *)ids, count, sizeof *ids, out);
 }
 
+/* ids NULL: first_id and up. */
 static void encode_rows(struct snapshot_writer *writer, const uint64_t *ids, uint64_t first_id, const struct batch *batch)
 {
     struct selection rows = batch_selection(batch);
     text_builder_clear(&writer->scratch);
-    encode_ids(ids, first_id, rows.count, &writer->scratch);
+    if (ids == NULL) {
+        packed_integers_encode_run(first_id, &writer->scratch);
+    } else {
+        encode_ids(ids, rows.count, &writer->scratch);
+    }
     for (uint32_t i = 0; i < batch->column_count; i++) {
         column_encode(&writer->coder, &batch->columns[i], rows, &writer->scratch);
     }
@@ -282,7 +282,7 @@ enum status snapshot_remove(struct snapshot_writer *writer, uint32_t table, cons
     for (uint32_t done = 0; done < count; done += CHUNK_ROWS) {
         uint32_t part = count - done < CHUNK_ROWS ? count - done : CHUNK_ROWS;
         text_builder_clear(&writer->scratch);
-        encode_ids(ids + done, 0, part, &writer->scratch);
+        encode_ids(ids + done, part, &writer->scratch);
         TRY(add_block(writer, BLOCK_REMOVE, writer->first_table + table, part, err));
     }
     return STATUS_OK;

@@ -20,6 +20,53 @@ void call_set_save(const struct call_set *set, const void *record, struct text_b
     }
 }
 
+/* All states are their own bytes: what a record takes; 0: some are not. */
+static size_t plain_bytes(const struct call_set *set)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < set->call_count; i++) {
+        if (set->calls[i].accumulator.save != NULL) {
+            return 0;
+        }
+        bytes += sizeof(uint32_t) + set->calls[i].accumulator.state_bytes;
+    }
+    return bytes;
+}
+
+static char *put_plain(const struct call_set *set, const uint8_t *record, char *to)
+{
+    for (uint32_t i = 0; i < set->call_count; i++) {
+        uint32_t length = set->calls[i].accumulator.state_bytes;
+        const uint8_t *state = record + set->calls[i].offset;
+        memcpy(to, &length, sizeof length);
+        to += sizeof length;
+        for (uint32_t at = 0; at < length; at += sizeof(uint64_t), to += sizeof(uint64_t)) { /* a multiple of 8, mostly one or two */
+            memcpy(to, state + at, sizeof(uint64_t));
+        }
+    }
+    return to;
+}
+
+void call_set_save_slots(const struct call_set *set, const uint8_t *records, uint32_t stride, const uint32_t *slots, uint32_t count,
+                         struct text_builder *out, size_t *ends)
+{
+    enum { AHEAD = 16 };
+    size_t bytes = plain_bytes(set), begin = out->length;
+    char *to = bytes == 0 ? NULL : text_append_room(out, bytes * count);
+    for (uint32_t k = 0; k < count; k++) {
+        if (k + AHEAD < count) {
+            __builtin_prefetch(records + (size_t)slots[k + AHEAD] * stride);
+        }
+        if (to != NULL) {
+            to = put_plain(set, records + (size_t)slots[k] * stride, to);
+            ends[k] = begin + bytes * (k + 1);
+        } else {
+            call_set_save(set, records + (size_t)slots[k] * stride, out);
+            ends[k] = out->length;
+        }
+    }
+}
+
 static enum status load_corrupt(const struct bound_call *call, struct error *err)
 {
     return error_set(err, ERROR_STATE_CORRUPT, "the state of %s has a length that cannot be", call->spec->function->name);

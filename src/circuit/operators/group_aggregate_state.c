@@ -72,11 +72,10 @@ enum status group_aggregate_columns(void *owner, const uint32_t *slots, uint32_t
     int64_t weights[CHUNK_ROWS];
     size_t ends[CHUNK_ROWS];
     struct text_builder states = {0};
+    call_set_save_slots(self->calls, (const uint8_t *)record_at(self, 0) + sizeof(struct group_record), self->record_bytes, slots, count,
+                        &states, ends);
     for (uint32_t k = 0; k < count; k++) {
-        const struct group_record *record = record_at(self, slots[k]);
-        weights[k] = record->weight;
-        call_set_save(self->calls, record + 1, &states);
-        ends[k] = states.length;
+        weights[k] = record_at(self, slots[k])->weight;
     }
     struct budget *budget = node_budget(&self->node);
     struct vector *columns = batch->columns + key_count;
@@ -131,6 +130,9 @@ static enum status restore_record(struct group_aggregate *self, const struct sna
     const struct vector *generations = &rows->batch->columns[self->spec->key_count + GROUP_GENERATION];
     uint32_t generation = vector_is_valid(generations, row) ? (uint32_t)vector_int64(generations)[row] : 0;
     TRY(group_aggregate_restore_generation(self, slot, generation, err));
+    if (call_set_table_count(self->calls) == 0) { /* nobody asks which group a row was */
+        return STATUS_OK;
+    }
     TRY(state_map_set(&self->restored_generations, rows->chain, rows->ids[row], generation, err));
     return state_map_set(&self->restored, rows->chain, rows->ids[row], slot, err);
 }

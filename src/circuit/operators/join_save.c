@@ -244,11 +244,21 @@ static enum status lend_chunk(struct side_save *save, uint32_t c, uint32_t from,
     return status;
 }
 
+/* A log that lends fills its chunks one after the other. */
+static uint32_t first_unsaved(const struct row_log *log)
+{
+    uint32_t c = log->chunk_count;
+    while (c > 0 && (log->chunks[c - 1].count == 0 || log->chunks[c - 1].saved < log->chunks[c - 1].count)) {
+        c--;
+    }
+    return c;
+}
+
 static enum status save_log(struct side_save *save, struct error *err)
 {
     struct row_log *log = save->self->state.sides[save->which].log;
     bool lends = row_log_can_lend(log) && side_numbers(save->self, save->which).weight == log->column_count;
-    for (uint32_t c = 0; c < log->chunk_count; c++) {
+    for (uint32_t c = lends && !save->all ? first_unsaved(log) : 0; c < log->chunk_count; c++) {
         struct log_chunk *chunk = &log->chunks[c];
         uint32_t from = save->all ? 0 : chunk->saved;
         if (lends) {

@@ -81,10 +81,7 @@ static enum status pane_columns(void *owner, const uint32_t *slots, uint32_t cou
     const uint8_t *records = key_table_values(table, 0);
     size_t ends[CHUNK_ROWS];
     struct text_builder states = {0};
-    for (uint32_t k = 0; k < count; k++) {
-        call_set_save(layout->calls, records + (size_t)slots[k] * layout->record_bytes + sizeof(int64_t), &states);
-        ends[k] = states.length;
-    }
+    call_set_save_slots(layout->calls, records + sizeof(int64_t), layout->record_bytes, slots, count, &states, ends);
     enum status status =
         state_bytes_column(node_budget(&groups->self->node), &states, ends, count, &batch->columns[layout->key_count + GROUP_NUMBERS], err);
     text_builder_close(&states);

@@ -87,6 +87,20 @@ static void test_sizes(void **state)
     assert_true(packed_length(times, PACKED_MAX) < PACKED_MAX / 8 + 64);
 }
 
+static void test_run(void **state)
+{
+    (void)state;
+    int64_t back[3];
+    struct text_builder out = {0};
+    packed_integers_encode_run(UINT64_MAX, &out);
+    for (uint32_t count = 1; count <= 3; count++) {
+        const uint8_t *cursor = (const uint8_t *)out.bytes;
+        assert_true(packed_integers_decode(back, count, sizeof *back, &cursor, cursor + out.length));
+        assert_int_equal(back[count - 1], (int64_t)count - 2);
+    }
+    text_builder_close(&out);
+}
+
 /* Any bytes: decoded or refused, within bounds. */
 static void test_random_bytes(void **state)
 {
@@ -112,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_lists),
         cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_run),
         cmocka_unit_test(test_random_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
