@@ -38,7 +38,12 @@ static enum status make_shadow(struct meaning *self, const struct plan_node *nod
     struct schema *schema;
     *shadow = *node;
     TRY_ALLOC(schema, arena_copy(self->arena, node->schema, sizeof *schema), err);
-    TRY_ALLOC(schema->columns, arena_copy(self->arena, node->schema->columns, (schema->count + 1) * sizeof *schema->columns), err);
+    struct column *columns;
+    TRY_ALLOC(columns, arena_alloc(self->arena, (schema->count + 1) * sizeof *columns), err);
+    for (uint32_t i = 0; i < schema->count; i++) {
+        columns[i] = node->schema->columns[i];
+    }
+    schema->columns = columns;
     TRY_ALLOC(shadow->inputs, arena_alloc(self->arena, (node->input_count + 1) * sizeof(struct plan_node *)), err);
     shadow->schema = schema;
     for (uint32_t i = 0; i < node->input_count; i++) {
