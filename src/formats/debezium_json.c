@@ -153,6 +153,7 @@ static enum json_record_end read_record(struct json_decoder *self, const char **
     const char *members[MEMBER_COUNT], *p = json_skip_blanks(*position);
     *position = p;
     if (*p == '\n' || (*p == 'n' && memcmp(p, "null", 4) == 0)) {
+        *position = p + (*p == 'n' ? 4 : 0);
         return JSON_RECORD_READ;
     }
     if (*p != '{') {

@@ -67,6 +67,7 @@ struct decoder_type {
     const struct option_def *options; /* keys without the "name." prefix */
     size_t option_count, settings_bytes;
     bool carries_changes; /* may produce weights other than +1 */
+    bool takes_all_bytes; /* also a byte order mark at the beginning of a file, which others must not see */
     enum status (*open)(const struct format_context *context, const void *settings, struct decoder **decoder, struct error *err);
     enum status (*decode)(struct decoder *decoder, struct decode_input *input, struct decode_target *target, struct error *err);
     void (*close)(struct decoder *decoder);

@@ -1,5 +1,6 @@
 /* The JSON decoder: one record a line (or one message). A record is an object, an array of objects (a row each), or null
- * (no row); what follows it in the line is ignored. Records are read where they lie; those near the end of the bytes, where
+ * (no row); anything behind it in the line makes the record bad, for it may be a row; with ignore-parse-errors
+ * it is dropped and counted, as Flink drops it. Records are read where they lie; those near the end of the bytes, where
  * reading ahead would pass it, from a copy. */
 #include "formats/json_decoder.h"
 
@@ -9,6 +10,16 @@
 #include "formats/built_in.h"
 #include "formats/json_scan.h"
 
+/* Nothing but the line's end follows. */
+static bool is_whole(struct json_reader *reader, const char *end)
+{
+    end = json_skip_blanks(end);
+    if (*end != '\n') {
+        json_fail(reader, NULL, "something follows the record in its line", end);
+    }
+    return *end == '\n';
+}
+
 /* [ object, ... ]: rows are appended until the batch is full. A broken array gives no row; before an element that does not convert
  * the rows stay: so the answer does not depend on where a batch ended. */
 static enum json_record_end read_rows(struct json_decoder *self, const char **position, const struct decode_target *target)
@@ -17,9 +28,14 @@ static enum json_record_end read_rows(struct json_decoder *self, const char **po
     struct json_reader *reader = &self->reader;
     const char *p = json_skip_blanks(*position + 1), *why;
     uint32_t element = 0, before = batch->count;
-    if (self->resume == 0 && json_skip_value(*position, &why) == NULL) {
-        json_fail(reader, NULL, why, *position);
-        return JSON_RECORD_BAD;
+    if (self->resume == 0) {
+        const char *end = json_skip_value(*position, &why);
+        if (end == NULL) {
+            json_fail(reader, NULL, why, *position);
+        }
+        if (end == NULL || (!reader->settings.ignore_parse_errors && !is_whole(reader, end))) {
+            return JSON_RECORD_BAD;
+        }
     }
     for (; *p != ']' || element > 0; element++) {
         if (element < self->resume || (*p == 'n' && memcmp(p, "null", 4) == 0)) {
@@ -79,6 +95,7 @@ static enum json_record_end read_record(struct json_decoder *self, const char **
         return read_rows(self, position, target);
     }
     if (*p == 'n' && memcmp(p, "null", 4) == 0) {
+        *position = p + 4;
         return JSON_RECORD_READ;
     }
     json_fail(reader, NULL, json_skip_value(p, &why) == NULL ? why : "the record is no object", p);
@@ -190,7 +207,14 @@ static enum status decode_records(struct json_decoder *self, struct decode_input
             in_place = false;
         }
         const char *after = place.readable;
+        uint32_t before = batch->count;
         enum json_record_end end = self->read(self, &after, target);
+        if (end == JSON_RECORD_READ && *after != '\n' && !is_whole(&self->reader, after)) {
+            bool stays = self->reader.settings.ignore_parse_errors;
+            batch->count = stays ? batch->count : before;
+            target->dropped += stays;
+            end = stays ? JSON_RECORD_READ : JSON_RECORD_BAD;
+        }
         if (end == JSON_RECORD_FULL) {
             input->returned = self->returned;
             target->row_limit = batch->count; /* also when a row would have room, but not the whole record */

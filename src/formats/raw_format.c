@@ -234,6 +234,7 @@ const struct decoder_type raw_decoder_type = {
     .options = raw_options,
     .option_count = ARRAY_LENGTH(raw_options),
     .settings_bytes = sizeof(struct raw_settings),
+    .takes_all_bytes = true,
     .open = raw_decoder_open,
     .decode = raw_decode,
     .close = raw_decoder_close,

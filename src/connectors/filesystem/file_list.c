@@ -53,8 +53,11 @@ static enum status scan_folder(struct file_list *list, const char *path, uint32_
 
 static enum status scan_path(struct file_list *list, const char *path, uint32_t depth, const regex_t *pattern, struct error *err)
 {
-    struct stat info;
+    struct stat info, link;
     if (stat(path, &info) != 0) {
+        if (errno == ENOENT && lstat(path, &link) == 0) {
+            return error_set(err, ERROR_FILE_UNREADABLE, "cannot read '%s': it is a link to something that is not there", path);
+        }
         return errno == ENOENT && depth > 0 ? STATUS_OK /* removed since the folder was read */
                                             : error_set(err, ERROR_FILE_UNREADABLE, "cannot read '%s': %s", path, strerror(errno));
     }

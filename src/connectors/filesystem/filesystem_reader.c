@@ -256,6 +256,16 @@ static enum status refill(struct filesystem_reader *self, struct error *err)
     return STATUS_OK;
 }
 
+/* A byte order mark, which some editors put before UTF-8 text. */
+static void skip_mark(struct filesystem_reader *self)
+{
+    if (self->reporter.byte == 0 && !self->decoder->type->takes_all_bytes && self->filled - self->used >= 3 &&
+        memcmp(self->bytes + self->used, "\xef\xbb\xbf", 3) == 0) {
+        self->used += 3;
+        self->reporter.byte += 3;
+    }
+}
+
 /* Decodes until the batch is full, the file ends, or enough blocks were used. True: the file is at its end. */
 static enum status decode_file(struct filesystem_reader *self, struct decode_target *target, bool *ended, struct error *err)
 {
@@ -267,6 +277,7 @@ static enum status decode_file(struct filesystem_reader *self, struct decode_tar
                 return STATUS_OK;
             }
             TRY(refill(self, err));
+            skip_mark(self);
             blocks++;
         }
         struct decode_input input = {.bytes = self->bytes + self->used,

@@ -12,7 +12,7 @@ static void json_members_come_in_any_order_and_the_last_of_a_name_wins(void **st
                                       .row = &pair,
                                       .text = "{\"id\":1,\"s\":\"a\"}\n{\"s\":\"a text that is longer than "
                                               "twelve\",\"id\":2}\n{\"id\":3,\"id\":4,\"s\":null,\"s\":\"dup\"}\r\n\n"
-                                              " { \"x\" : [1, {\"id\":9}] , \"id\" : -5 } \n{}\n{\"id\":\" 6 \",\"s\":1.50} trailing"},
+                                              " { \"x\" : [1, {\"id\":9}] , \"id\" : -5 } \n{}\n{\"id\":\" 6 \",\"s\":1.50} "},
                  "1|a\n2|a text that is longer than twelve\n4|dup\n-5|NULL\nNULL|NULL\n6|1.50\n");
 }
 
