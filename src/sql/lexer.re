@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "sql/keyword.h"
 
 /* Reading past the end gives NUL bytes; a NUL inside the text is told apart by the cursor. */
@@ -44,6 +45,10 @@ void lexer_start(struct lexer *lexer, struct arena *arena, struct text sql, size
 {
     *lexer = (struct lexer){.arena = arena, .start = sql.bytes, .limit = sql.bytes + sql.length, .cursor = sql.bytes,
                             .line_start = sql.bytes, .line = 1};
+    if (sql.length >= 3 && memcmp(sql.bytes, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark before the text */
+        lexer->cursor += 3;
+        lexer->line_start += 3;
+    }
     for (; lexer->cursor < sql.bytes + at; lexer->cursor++) {
         if (*lexer->cursor == '\n') {
             count_line(lexer, lexer->cursor);
@@ -79,6 +84,13 @@ static void bad(struct token *token, const char *message)
     token->word = message;
 }
 
+static const char not_utf8[] = "the name is not valid UTF-8";
+
+static bool is_utf8(const struct token *token)
+{
+    return utf8_valid_length(token->text.bytes, token->text.length) == token->text.length;
+}
+
 /* From past the opening quote to past the closing one; a doubled quote does not close, nor, with `backslash`, an escaped one. */
 static const char *quoted(struct lexer *lexer, const char *cursor, char quote, bool backslash, enum token_kind kind, struct token *token)
 {
@@ -96,6 +108,9 @@ static const char *quoted(struct lexer *lexer, const char *cursor, char quote, b
                 continue;
             }
             token->text.length = (size_t)(cursor - token->text.bytes);
+            if (kind == TOKEN_QUOTED && !is_utf8(token)) {
+                bad(token, not_utf8);
+            }
             return cursor + 1;
         }
     }
@@ -117,6 +132,9 @@ static bool word(struct lexer *lexer, const char *cursor, struct token *token)
     token->word = upper;
     token->text.length = length;
     token->reserved = keyword_is_reserved(upper);
+    if (!is_utf8(token)) {
+        bad(token, not_utf8);
+    }
     return true;
 }
 

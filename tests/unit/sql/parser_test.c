@@ -204,6 +204,17 @@ static void any_bytes_give_a_tree_or_an_error(void **state)
     }
 }
 
+static void text_is_utf8_and_may_begin_with_its_mark(void **state)
+{
+    (void)state;
+    statement("\xef\xbb\xbfSELECT 1");
+    fails("\xef\xbb\xbfSELECT a FORM t", 1, 10, "did you mean FROM?");
+    fails("SELECT 1 AS b\xff", 1, 13, "not valid UTF-8");
+    fails("SELECT\n `\xc3` FROM t", 2, 2, "not valid UTF-8");
+    fails("SELECT '\xff'", 1, 8, "not valid UTF-8");
+    statement("SELECT 1 AS \xc3\xa4 -- \xff");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +228,7 @@ int main(void)
         cmocka_unit_test(a_table_keeps_columns_key_watermark_and_options),
         cmocka_unit_test(match_recognize_keeps_its_pattern),
         cmocka_unit_test(statements_are_told_apart),
+        cmocka_unit_test(text_is_utf8_and_may_begin_with_its_mark),
         cmocka_unit_test(any_bytes_give_a_tree_or_an_error),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
