@@ -140,10 +140,12 @@ static void show_checkpoint(struct operation *self, const struct checkpoint_mani
     }
     add_pair(self, "checkpoint", arena_format(arena, "%" PRIu64, manifest->seq));
     add_pair(self, "checkpoint time", time_text(arena, manifest->created_us));
-    add_pair(self, "checkpoint workers", arena_format(arena, "%u", manifest->table_count));
+    uint32_t workers = checkpoint_chain_count(manifest), databases = manifest->table_count - workers;
+    add_pair(self, "checkpoint workers", arena_format(arena, "%u", workers));
     add_pair(self, "checkpoint files", arena_format(arena, "%" PRIu64, files));
     add_pair(self, "checkpoint bytes", arena_format(arena, "%" PRIu64, bytes));
-    add_pair(self, "checkpoint rows", arena_format(arena, "%" PRIu64 ", with those of later changes", rows));
+    add_pair(self, "checkpoint rows",
+             arena_format(arena, "%" PRIu64 ", with those of later changes%s", rows, databases == 0 ? "" : ", without those in databases"));
 }
 
 static enum status show_definition(struct operation *self, const char *id, struct error *err)

@@ -107,11 +107,6 @@ static const char *check_delay(const void *value)
     return ((const struct duration *)value)->us > 0 ? NULL : "it must be more than 0";
 }
 
-static const char *check_backend(const void *value)
-{
-    return *(const int32_t *)value == BACKEND_HASHMAP ? NULL : "no operator can keep its state in a database yet: all state is in memory";
-}
-
 const struct option_def session_options[] = {
     {.name = "azure.*",
      OPTION_TEXT(struct session_settings, storage_other),
@@ -316,8 +311,7 @@ const struct option_def session_options[] = {
     {.name = "state.backend.type",
      OPTION_CHOICE(struct session_settings, backend, backends),
      .initial = "hashmap",
-     .check = check_backend,
-     .summary = "Where state is: hashmap, in memory."},
+     .summary = "Where state is: hashmap, in memory; rocksdb, in memory and, what does not fit, in a database on local disk."},
     {.name = "storage.uri",
      OPTION_TEXT(struct session_settings, storage_uri),
      .summary = "The root of storage: a folder or URI; not set: $XDG_STATE_HOME/spate or ~/.local/state/spate."},

@@ -10,7 +10,8 @@
 
 struct test_mode {
     const char *name;
-    const char *settings[5]; /* NULL-terminated */
+    const char *settings[8]; /* NULL-terminated */
+    const char *module;      /* that it needs; NULL: none. Without it the mode is left out */
 };
 extern const struct test_mode test_modes[];
 extern const uint32_t test_mode_count;

@@ -12,13 +12,15 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/module.h"
 #include "base/option.h"
 #include "cli/test_report.h"
 
 enum { PATHS_MAX = 8192, JOBS_MAX = 64, DEPTH_MAX = 32 };
 
 struct test_options {
-    const char *mode; /* NULL: all */
+    const char *mode;  /* NULL: all */
+    uint32_t left_out; /* modes, a bit each */
     const char *junit;
     bool tap;
     int64_t timeout_us;
@@ -136,7 +138,7 @@ static void run_file(const struct test_file *file, const struct test_options *op
     struct running running[JOBS_MAX];
     uint32_t count = 0;
     for (uint32_t mode = 0; mode < test_mode_count; mode++) {
-        if (options->mode != NULL && strcmp(options->mode, test_modes[mode].name) != 0) {
+        if ((options->left_out >> mode & 1) != 0 || (options->mode != NULL && strcmp(options->mode, test_modes[mode].name) != 0)) {
             continue;
         }
         if (count == options->jobs) {
@@ -231,6 +233,19 @@ static void run_path(const char *path, const struct test_options *options, struc
     test_file_close(&file);
 }
 
+/* A mode that is asked for by its name fails where a module is missing; else it is left out, and that is said. */
+static void leave_out_modes(struct test_options *options)
+{
+    for (uint32_t i = 0; i < test_mode_count && options->mode == NULL; i++) {
+        const struct module *module;
+        struct error err;
+        if (test_modes[i].module != NULL && module_load(test_modes[i].module, &module, &err) != STATUS_OK) {
+            options->left_out |= UINT32_C(1) << i;
+            fprintf(stderr, "spate: test: mode %s is left out: %s\n", test_modes[i].name, err.text);
+        }
+    }
+}
+
 int command_test(int argc, char **argv)
 {
     static struct test_paths paths;
@@ -240,6 +255,7 @@ int command_test(int argc, char **argv)
     if (code != 0) {
         return code;
     }
+    leave_out_modes(&options);
     struct test_report report;
     if (!test_report_open(&report, options.tap, options.junit)) {
         fprintf(stderr, "spate: cannot write '%s': %s\n", options.junit, strerror(errno));

@@ -41,10 +41,19 @@ static enum status charge_memory(struct job *job, struct error *err)
     return STATUS_OK;
 }
 
+static bool has_use(const struct circuit *circuit)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < circuit->node_count; i++) {
+        found = found || circuit->nodes[i]->type->open_cold != NULL;
+    }
+    return found;
+}
+
 enum status job_cold_open(struct job *job, struct error *err)
 {
     const struct cold_settings *settings = &job->settings.cold;
-    if (settings->driver == NULL) {
+    if (settings->driver == NULL || !has_use(job->workers[0].circuit)) {
         return STATUS_OK;
     }
     TRY(cold_driver_find(settings->driver, &job->cold_driver, err));

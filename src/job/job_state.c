@@ -177,6 +177,67 @@ static enum status adopt_database(void *context, struct circuit *circuit, struct
     return job_cold_replace(adoption->job, circuit->worker, UINT64_MAX, err);
 }
 
+struct exported { /* databases as chains, behind those of the image */
+    const struct job_image *image;
+    struct cold_folder *folder;
+    struct job_chain *chains;
+    FILE **rows;
+};
+
+static enum status read_exported(void *context, uint32_t chain, uint32_t file, const struct object_sink *sink, struct error *err)
+{
+    const struct exported *exported = context;
+    const struct job_image *image = exported->image;
+    return chain < image->chain_count ? image->read(image->context, chain, file, sink, err)
+                                      : cold_rows_stream(exported->rows[chain - image->chain_count], sink, err);
+}
+
+static enum status export_all(struct exported *exported, struct budget *budget, struct error *err)
+{
+    const struct job_image *image = exported->image;
+    for (uint32_t i = 0; i < image->chain_count; i++) {
+        exported->chains[i] = image->chains[i];
+    }
+    for (uint32_t i = 0; i < image->database_count; i++) {
+        exported->chains[image->chain_count + i] = (struct job_chain){&image->databases[i].table->name, 1};
+        TRY(cold_files_export(&image->databases[i], exported->folder, i, budget, &exported->rows[i], err));
+    }
+    return STATUS_OK;
+}
+
+static enum status restore_exported(struct job *job, struct exported *exported, struct error *err)
+{
+    struct job_image image = *exported->image;
+    TRY(export_all(exported, job->budget, err));
+    image.chains = exported->chains;
+    image.chain_count += image.database_count;
+    image.read = read_exported;
+    image.context = exported;
+    return for_each_circuit(job, restore_circuit, &image, err);
+}
+
+static enum status restore_foreign(struct job *job, const struct job_image *image, struct error *err)
+{
+    struct exported exported = {.image = image,
+                                .chains = calloc(image->chain_count + image->database_count, sizeof *exported.chains),
+                                .rows = calloc(image->database_count, sizeof(FILE *))};
+    enum status status = exported.chains == NULL || exported.rows == NULL
+                             ? error_set(err, ERROR_BUDGET_SPENT, "the system has no memory to restore a job")
+                             : cold_folder_open(job->settings.cold.where, &exported.folder, err);
+    if (status == STATUS_OK) {
+        status = restore_exported(job, &exported, err);
+    }
+    for (uint32_t i = 0; exported.rows != NULL && i < image->database_count; i++) {
+        if (exported.rows[i] != NULL) {
+            fclose(exported.rows[i]);
+        }
+    }
+    cold_folder_close(exported.folder);
+    free(exported.rows);
+    free(exported.chains);
+    return status;
+}
+
 const struct cold_driver *job_database_driver(const struct job *job)
 {
     return job->cold_driver;
@@ -210,7 +271,7 @@ enum status job_restore(struct job *job, const struct job_image *image, bool *ad
     struct job_image copy = *image;
     *adopted = image->database_count > 0 && can_adopt(job, image);
     if (image->database_count > 0 && !*adopted) {
-        return error_set(err, ERROR_STATE_UNSUPPORTED, "the checkpoint's databases are of another plan, parallelism or backend");
+        return restore_foreign(job, image, err);
     }
     if (*adopted) {
         TRY(for_each_circuit(job, adopt_database, &(struct adoption){job, image}, err));

@@ -1,10 +1,14 @@
 #include "state/cold_files.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "state/cold_registry.h"
+#include "state/cold_rows.h"
+#include "state/snapshot.h"
 
 static enum status fail(struct error *err, const char *what, const char *path)
 {
@@ -59,6 +63,77 @@ enum status cold_files_fetch(const struct cold_source *source, const char *path,
         }
         snprintf(file_path, sizeof file_path, "%s/%s", path, file->name);
         TRY(fetch_file(source, file, file_path, err));
+    }
+    return STATUS_OK;
+}
+
+/* ---- as rows ---- */
+
+static enum status put_row_bytes(void *context, const void *bytes, size_t length, struct error *err)
+{
+    return fwrite(bytes, 1, length, context) == length ? STATUS_OK : fail(err, "write", "the rows of a database");
+}
+
+static enum status export_open(struct cold_db *db, FILE *rows, struct budget *budget, struct error *err)
+{
+    struct snapshot_writer *writer;
+    TRY(snapshot_writer_create(budget, true, 0, &writer, err));
+    enum status status = snapshot_stream(writer, put_row_bytes, rows, err);
+    if (status == STATUS_OK) {
+        status = cold_export(db, NULL, writer, budget, err);
+    }
+    if (status == STATUS_OK) {
+        status = snapshot_finish(writer, put_row_bytes, rows, err);
+    }
+    snapshot_writer_destroy(writer);
+    return status == STATUS_OK && fflush(rows) != 0 ? fail(err, "write", "the rows of a database") : status;
+}
+
+static enum status export_fetched(const struct cold_source *source, const char *path, FILE *rows, struct budget *budget, struct error *err)
+{
+    enum { EXPORT_BYTES = 16 << 20 };
+    const struct cold_driver *driver;
+    const struct cold_options options = {.folder = path, .memory_bytes = EXPORT_BYTES, .read_only = true};
+    struct cold_db *db;
+    TRY(cold_source_driver(source, &driver, err));
+    TRY(cold_files_fetch(source, path, err));
+    if (!budget_charge(budget, EXPORT_BYTES)) {
+        return error_set(err, ERROR_BUDGET_SPENT, "no room to read a database of state");
+    }
+    enum status status = driver->open(&options, &db, err);
+    if (status == STATUS_OK) {
+        status = export_open(db, rows, budget, err);
+        driver->close(db);
+    }
+    budget_release(budget, EXPORT_BYTES);
+    return status;
+}
+
+enum status cold_files_export(const struct cold_source *source, const struct cold_folder *folder, uint32_t number, struct budget *budget,
+                              FILE **rows, struct error *err)
+{
+    char path[COLD_PATH_MAX];
+    cold_folder_path(folder, number, 0, path);
+    TRY(cold_folder_temporary(folder, rows, err));
+    enum status status = export_fetched(source, path, *rows, budget, err);
+    cold_remove_tree(path);
+    if (status != STATUS_OK) {
+        error_add_context(err, "while reading the database '%s' of a checkpoint", source->table->name);
+        fclose(*rows);
+        *rows = NULL;
+    }
+    return status;
+}
+
+enum status cold_rows_stream(FILE *rows, const struct object_sink *sink, struct error *err)
+{
+    char piece[1 << 16];
+    off_t offset = 0;
+    for (ssize_t got; (got = pread(fileno(rows), piece, sizeof piece, offset)) != 0; offset += got) {
+        if (got < 0) {
+            return fail(err, "read", "the rows of a database");
+        }
+        TRY(sink->write(sink->context, piece, (size_t)got, err));
     }
     return STATUS_OK;
 }

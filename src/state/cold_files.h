@@ -25,5 +25,11 @@ struct cold_source {
 enum status cold_source_driver(const struct cold_source *source, const struct cold_driver **driver, struct error *err);
 /* Into a folder that is made. */
 enum status cold_files_fetch(const struct cold_source *source, const char *path, struct error *err);
+/* All rows as a full file of a chain (state/snapshot.h), for whoever cannot take the database as it is. By way of the folder's subfolder
+ * `number`. */
+enum status cold_files_export(const struct cold_source *source, const struct cold_folder *folder, uint32_t number, struct budget *budget,
+                              FILE **rows, struct error *err);
+/* What cold_files_export has made, a piece at a time. */
+enum status cold_rows_stream(FILE *rows, const struct object_sink *sink, struct error *err);
 
 #endif

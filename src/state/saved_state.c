@@ -1,8 +1,11 @@
 #include "state/saved_state.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "state/cold_files.h"
 
 enum status job_find(struct storage *storage, const char *job, struct arena *arena, struct job_record *record, struct error *err)
 {
@@ -126,13 +129,19 @@ static enum status feed_reader(void *context, const void *bytes, size_t length, 
     return *feed->enough ? error_set(err, ERROR_CANCELLED, "the rest of the file is not needed") : STATUS_OK;
 }
 
+static enum status open_file(const struct saved_state *state, const struct checkpoint_file *file, const struct object_sink *sink,
+                             struct error *err)
+{
+    return state->is_savepoint ? savepoint_open_file(&state->savepoint, file, sink, err)
+                               : checkpoint_open_file(state->storage, file, sink, err);
+}
+
 static enum status read_chain(const struct saved_state *state, const struct checkpoint_table *chain, struct feed *feed, struct error *err)
 {
     const struct object_sink sink = {.write = feed_reader, .context = feed};
     for (uint32_t file = chain->file_count; file-- > 0;) {
         snapshot_file_begin(feed->reader, chain->files[file].key, file == 0);
-        enum status status = state->is_savepoint ? savepoint_open_file(&state->savepoint, &chain->files[file], &sink, err)
-                                                 : checkpoint_open_file(state->storage, &chain->files[file], &sink, err);
+        enum status status = open_file(state, &chain->files[file], &sink, err);
         if (*feed->enough) {
             return STATUS_OK;
         }
@@ -142,12 +151,43 @@ static enum status read_chain(const struct saved_state *state, const struct chec
     return STATUS_OK;
 }
 
+static enum status read_file(void *context, const struct checkpoint_file *file, const struct object_sink *sink, struct error *err)
+{
+    return open_file(context, file, sink, err);
+}
+
+/* By way of a copy on local disk, and of a file of its rows. */
+static enum status read_database(const struct saved_state *state, const struct checkpoint_table *table, struct feed *feed,
+                                 struct budget *budget, struct error *err)
+{
+    const struct cold_source source = {table, read_file, (void *)state};
+    const struct object_sink sink = {.write = feed_reader, .context = feed};
+    struct cold_folder *folder;
+    FILE *rows = NULL;
+    TRY(cold_folder_open(NULL, &folder, err));
+    enum status status = cold_files_export(&source, folder, 0, budget, &rows, err);
+    if (status == STATUS_OK) {
+        snapshot_file_begin(feed->reader, table->name, true);
+        status = cold_rows_stream(rows, &sink, err);
+        fclose(rows);
+    }
+    cold_folder_close(folder);
+    if (*feed->enough) {
+        return STATUS_OK;
+    }
+    TRY(status);
+    return snapshot_file_end(feed->reader, err);
+}
+
 enum status saved_state_read(const struct saved_state *state, const struct snapshot_target *target, const bool *enough, struct error *err)
 {
+    uint32_t chains = checkpoint_chain_count(&state->manifest);
     for (uint32_t chain = 0; chain < state->manifest.table_count && !*enough; chain++) {
+        const struct checkpoint_table *table = &state->manifest.tables[chain];
         struct feed feed = {.enough = enough};
         TRY(snapshot_reader_create(target, chain, &feed.reader, err));
-        enum status status = read_chain(state, &state->manifest.tables[chain], &feed, err);
+        enum status status =
+            chain < chains ? read_chain(state, table, &feed, err) : read_database(state, table, &feed, target->budget, err);
         snapshot_reader_destroy(feed.reader);
         TRY(status);
     }

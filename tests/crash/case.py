@@ -3,6 +3,7 @@ import collections
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -66,7 +67,9 @@ class Case:
                          "pipeline.tick.rows": self.r.choice([10, 20, 50, 200]), "pipeline.name": "job",
                          "execution.checkpointing.num-retained": self.r.choice([1, 2, 3]),
                          "execution.checkpointing.incremental": self.r.choice(["true", "true", "false"]),
-                         "high-availability.policy": self.policy or self.r.choice(["passive", "passive", "upstream-backup"])}
+                         "high-availability.policy": self.policy or self.r.choice(["passive", "passive", "upstream-backup"]),
+                         "state.backend.rocksdb.localdir": f"{folder}/local"}
+        self.backends = self.r.choice([["hashmap"], ["rocksdb"], ["rocksdb", "hashmap"]])  # of each run one
 
     def write_script(self, name, text):
         with open(f"{self.folder}/{name}.sql", "w", encoding="utf-8") as f:
@@ -74,7 +77,9 @@ class Case:
 
     def command(self, script="job", parallelism=None, more=()):
         parallelism = parallelism or self.r.choice([1, 1, 2, 3])
-        settings = [x for key, value in {**self.settings, "parallelism.default": parallelism}.items() for x in ("-s", f"{key}={value}")]
+        chosen = {**self.settings, "parallelism.default": parallelism, "state.backend.type": self.r.choice(self.backends),
+                  "debug.spill-all": self.r.choice(["true", "false"])}
+        settings = [x for key, value in chosen.items() for x in ("-s", f"{key}={value}")]
         return [self.spate, "run", *settings, *more, "-f", f"{self.folder}/{script}.sql"]
 
     def start(self, fault=None, count=None, **options):
@@ -84,7 +89,7 @@ class Case:
             environment["CRASH_FAULT" if fault else "CRASH_COUNT"] = fault or count
         arguments = self.command(**options)
         process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-        process.spate_log = f"{' '.join(a for a in arguments if 'parallelism' in a)} {fault or ''}"
+        process.spate_log = f"{' '.join(a for a in arguments if re.match('parallelism|state.backend.type|debug', a))} {fault or ''}"
         return process
 
     def end(self, process, wait_s=PATIENCE_S, stop=signal.SIGKILL):
@@ -148,6 +153,16 @@ class Case:
         if len(old) > 2 * self.kills + 4:
             raise Wrong(f"{len(old)} temporary files are left in the store: {old[:5]}")
 
+    def check_local(self):
+        """What killed processes have left on local disk is removed by the next that has a database."""
+        local = f"{self.folder}/local"
+        self.backends, self.settings = ["rocksdb"], {"state.backend.rocksdb.localdir": local}
+        if os.path.exists(local) and self.once(script="batch", parallelism=1) != 0:
+            raise Wrong("the batch run fails with a database")
+        left = os.listdir(local) if os.path.exists(local) else []
+        if left:
+            raise Wrong(f"{len(left)} files are left of databases: {left[:5]}")
+
     def choose_fault(self):
         fault = self.r.choice(FAULTS)
         call = self.r.choice(HITS.get(fault, TARGETS))
@@ -179,3 +194,4 @@ class Case:
         if self.once() != 0 or "has finished" not in self.error:
             raise Wrong("a further run does not say that the job has finished")
         self.check_store()
+        self.check_local()
