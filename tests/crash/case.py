@@ -77,7 +77,9 @@ class Case:
 
     def command(self, script="job", parallelism=None, more=()):
         parallelism = parallelism or self.r.choice([1, 1, 2, 3])
-        chosen = {**self.settings, "parallelism.default": parallelism, "state.backend.type": self.r.choice(self.backends),
+        keeps_state = self.settings.get("high-availability.policy") != "upstream-backup"
+        backend = self.r.choice(self.backends) if keeps_state else "hashmap"
+        chosen = {**self.settings, "parallelism.default": parallelism, "state.backend.type": backend,
                   "debug.spill-all": self.r.choice(["true", "false"])}
         settings = [x for key, value in chosen.items() for x in ("-s", f"{key}={value}")]
         return [self.spate, "run", *settings, *more, "-f", f"{self.folder}/{script}.sql"]
