@@ -351,9 +351,26 @@ static enum status checkpoint_now(struct checkpointer *self, struct job *job, co
     return STATUS_OK;
 }
 
+/* The last one is tried as often as failures are tolerated: without it the end would be lost with the storage's absence. */
+static enum status last_checkpoint(struct checkpointer *self, struct job *job, bool ended, struct error *err)
+{
+    enum { PAUSE_US = 200000 };
+    const atomic_bool *cancelled = self->spec.cancelled;
+    for (;;) {
+        uint64_t before = self->figures.failed;
+        enum status status = checkpoint_now(self, job, &(struct wish){.ended = ended}, err);
+        bool tolerated = self->figures.failed > before && status == self->status && status != STATUS_FENCED &&
+                         self->failed_in_a_row <= (uint64_t)self->spec.settings.tolerable_failed;
+        if (status == STATUS_OK || !tolerated || (cancelled != NULL && atomic_load(cancelled))) {
+            return status;
+        }
+        usleep(PAUSE_US);
+    }
+}
+
 enum status checkpointer_finish(struct checkpointer *self, struct job *job, bool ended, struct error *err)
 {
-    TRY(checkpoint_now(self, job, &(struct wish){.ended = ended}, err));
+    TRY(last_checkpoint(self, job, ended, err));
     if (ended && self->spec.settings.delete_at_end) {
         enum object_result result;
         return job_record_remove(self->spec.storage, self->id, false, &result, err);
