@@ -22,7 +22,7 @@ static const struct flink_key *find_flink_key(const char *key)
     return found < 0 ? NULL : &flink_keys[found];
 }
 
-static const char *current_key(const char *key)
+const char *settings_current_key(const char *key)
 {
     const struct flink_key *entry = find_flink_key(key);
     return entry != NULL && entry->kind == FLINK_KEY_RENAMED ? entry->text : key;
@@ -56,7 +56,7 @@ static enum status settings_check_zone(struct settings *settings, const char *ke
     return strcmp(key, "table.local-time-zone") == 0 ? time_zone_find(settings->arena, value, &zone, err) : STATUS_OK;
 }
 
-static bool settings_is_of_storage(const char *key)
+bool settings_is_of_storage(const char *key)
 {
     static const char *const prefixes[] = {"storage.", "azure.", "s3.", "execution.checkpointing.dir"};
     for (uint32_t i = 0; i < ARRAY_LENGTH(prefixes); i++) {
@@ -156,7 +156,7 @@ enum status settings_set(struct settings *settings, const char *key, const char 
 {
     *message = NULL;
     char *copy;
-    key = current_key(key);
+    key = settings_current_key(key);
     TRY(settings_check_refused(key, err));
     TRY_ALLOC(copy, arena_text(settings->arena, value, strlen(value)), err);
     int found = settings_find_advisory(key);
@@ -189,7 +189,7 @@ static enum status settings_reset_one(struct settings *settings, const struct op
 enum status settings_reset(struct settings *settings, const char *key, struct error *err)
 {
     if (key != NULL) {
-        key = current_key(key);
+        key = settings_current_key(key);
         int found = settings_find_advisory(key);
         if (found >= 0) {
             settings->advisory_texts[found] = NULL;

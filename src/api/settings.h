@@ -58,6 +58,8 @@ enum status settings_open(struct settings *settings, struct arena *arena, struct
 /* *message: what to tell the user, NULL for nothing. */
 enum status settings_set(struct settings *settings, const char *key, const char *value, const char **message, struct error *err);
 enum status settings_reset(struct settings *settings, const char *key, struct error *err); /* NULL: all */
+const char *settings_current_key(const char *key); /* of a key that Flink has renamed: its name of now */
+bool settings_is_of_storage(const char *key);
 /* Calls back per key that is set; secrets come as ******. */
 void settings_each(const struct settings *settings, void (*each)(void *context, const char *key, const char *value), void *context);
 enum status settings_evaluation(const struct settings *settings, struct arena *arena, struct evaluation *evaluation, struct error *err);

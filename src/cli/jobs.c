@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/option.h"
+#include "cli/configuration.h"
 #include "cli/error_print.h"
 #include "cli/run.h"
 #include "cli/variables.h"
@@ -25,6 +26,7 @@ struct job_arguments {
     const char *to; /* --to, --savepoint */
     bool yes, force, with_savepoints;
     int64_t timeout_ms;
+    const char *config; /* file; NULL: spate.yaml, if it is there */
     char storage[PATH_MAX + 32];
 };
 
@@ -66,6 +68,12 @@ static int take_place(struct job_arguments *self, const char *value)
     return 0;
 }
 
+static int take_config(struct job_arguments *self, const char *value)
+{
+    self->config = value;
+    return 0;
+}
+
 static int take_timeout(struct job_arguments *self, const char *value)
 {
     struct duration duration;
@@ -82,6 +90,7 @@ static const struct {
     int (*take)(struct job_arguments *self, const char *value);
 } flags[] = {
     {"--savepoint", "--savepoint", take_place},
+    {"--config", "--config", take_config},
     {"--storage", "--storage", take_storage},
     {"-s", "--set", take_setting},
     {"-o", "--output", take_form},
@@ -139,13 +148,16 @@ static int fail(const spate_session *session)
 
 static int open_session(const struct job_arguments *arguments, spate_session **session)
 {
-    if (spate_session_open((const char *const *)arguments->settings, session) == SPATE_OK) {
-        return 0;
+    spate_config *config;
+    int code = configuration_open(arguments->config, arguments->settings, &config);
+    if (code == 0 && spate_session_open(spate_config_settings(config), session) != SPATE_OK) {
+        if (*session != NULL) {
+            error_print("spate", TEXT(""), spate_session_error(*session));
+        }
+        code = 2;
     }
-    if (*session != NULL) {
-        error_print("spate", TEXT(""), spate_session_error(*session));
-    }
-    return 2;
+    spate_config_close(config);
+    return code;
 }
 
 /* Takes the result. */
@@ -226,23 +238,34 @@ static int split_scripts(char *text, struct script *scripts, uint32_t *count)
     return 0;
 }
 
-/* Stored settings first, so that those of this command line win. */
-static int restart_settings(const struct job_arguments *arguments, const struct spate_job_script *script, const char **settings)
+static int add_setting(const char *setting, const char **settings, uint32_t *count)
+{
+    if (*count == SETTINGS_MAX) {
+        return usage_error("more than 256 settings, at", setting);
+    }
+    settings[(*count)++] = setting;
+    settings[*count] = NULL;
+    return 0;
+}
+
+/* Those of this place first, then the stored ones, so that those of this command line win. */
+static int restart_settings(const struct job_arguments *arguments, const struct spate_job_script *script, const spate_config *config,
+                            const char **settings)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < script->setting_count + arguments->setting_count; i++) {
-        bool stored = i < script->setting_count;
-        const char *setting = stored ? script->settings[i] : arguments->settings[i - script->setting_count];
-        if (stored && strncmp(setting, "storage.uri=", 12) == 0 && arguments->storage[0] != '\0') {
-            continue;
-        }
-        if (count == SETTINGS_MAX) {
-            return usage_error("more than 256 settings, at", setting);
-        }
-        settings[count++] = setting;
+    int code = 0;
+    settings[0] = NULL;
+    for (const char *const *here = spate_config_settings(config); *here != NULL && code == 0; here++) {
+        code = add_setting(*here, settings, &count);
     }
-    settings[count] = NULL;
-    return 0;
+    for (uint32_t i = 0; i < script->setting_count && code == 0; i++) {
+        bool elsewhere = strncmp(script->settings[i], "storage.uri=", 12) == 0 && arguments->storage[0] != '\0';
+        code = elsewhere ? 0 : add_setting(script->settings[i], settings, &count);
+    }
+    for (uint32_t i = 0; i < arguments->setting_count && code == 0; i++) {
+        code = add_setting(arguments->settings[i], settings, &count);
+    }
+    return code;
 }
 
 static void restart_notes(const struct spate_job_script *script)
@@ -265,8 +288,10 @@ static int run_again(const struct job_arguments *arguments, const struct spate_j
     if (text == NULL) {
         return usage_error("no room for the SQL of", script->name);
     }
+    spate_config *config;
+    int code = configuration_open(arguments->config, NULL, &config);
+    code = code == 0 ? restart_settings(arguments, script, config, settings) : code;
     restart_notes(script);
-    int code = restart_settings(arguments, script, settings);
     code = code == 0 ? split_scripts(text, scripts, &count) : code;
     if (code == 0) {
         const struct run_options options = {.form = arguments->form, .settings = settings};
@@ -275,6 +300,7 @@ static int run_again(const struct job_arguments *arguments, const struct spate_j
     for (uint32_t i = 0; i < count; i++) {
         script_close(&scripts[i]);
     }
+    spate_config_close(config);
     free(text);
     return code;
 }

@@ -8,6 +8,7 @@
 #include "base/option.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/configuration.h"
 #include "cli/jobs.h"
 #include "cli/reference.h"
 #include "cli/run.h"
@@ -29,6 +30,7 @@ struct script_arguments {
     uint32_t input_count;
     const char *settings[SETTINGS_MAX + 1];
     uint32_t setting_count;
+    const char *config; /* file; NULL: spate.yaml, if it is there */
 };
 
 static int usage_error(const char *format, const char *value)
@@ -77,6 +79,12 @@ static int take_form(struct script_arguments *arguments, const char *value)
     return output_form_find(value, &arguments->options.form)
                ? 0
                : usage_error("-o '%s' is not one of table, tableau, changelog, csv, tsv, json, jsonl, vertical, markdown", value);
+}
+
+static int take_config(struct script_arguments *arguments, const char *value)
+{
+    arguments->config = value;
+    return 0;
 }
 
 static int take_limit(struct script_arguments *arguments, const char *value)
@@ -130,6 +138,7 @@ static const struct {
     {"-f", "--file", "FILE", "run this file; - is standard input (repeatable)", take_file},
     {"-v", "--variable", "NAME=VALUE", "a variable, used as ${NAME}", take_variable},
     {"-s", "--set", "KEY=VALUE", "a setting, as SET 'KEY' = 'VALUE' before the script", take_setting},
+    {"--config", "--config", "FILE", "settings from this file, instead of spate.yaml", take_config},
     {"-o", "--output", "FORM", "table, tableau, changelog, csv, tsv, json, jsonl, vertical, markdown", take_form},
     {"--fresh", "--fresh", NULL, "forget the checkpoints of the script's jobs and start anew", take_fresh},
     {"--from-savepoint", "--from-savepoint", "PATH", "start jobs without a checkpoint from this savepoint", take_savepoint},
@@ -175,17 +184,22 @@ static int run_arguments(struct script_arguments *arguments, int argc, char **ar
 {
     struct script scripts[SCRIPTS_MAX];
     arguments->options.form = output_form_default();
-    int code = parse_scripts(arguments, argc, argv);
-    arguments->options.settings = arguments->settings;
+    spate_config *config = NULL;
     uint32_t opened = 0;
+    int code = parse_scripts(arguments, argc, argv);
+    if (code == 0) {
+        code = configuration_open(arguments->config, arguments->settings, &config);
+    }
     for (; opened < arguments->input_count && code == 0; opened++) {
         const char *value = arguments->inputs[opened].value;
         code = arguments->inputs[opened].is_text ? script_from_text("-c", value, &arguments->variables, &scripts[opened])
                                                  : script_read_file(value, &arguments->variables, &scripts[opened]);
     }
     if (code == 0) {
+        arguments->options.settings = spate_config_settings(config);
         code = run_scripts(&arguments->options, scripts, opened);
     }
+    spate_config_close(config);
     for (uint32_t i = 0; i < opened; i++) {
         script_close(&scripts[i]);
     }
@@ -260,6 +274,7 @@ static const struct command commands[] = {
     {"connectors", "[NAME]", "the connectors and their options", command_reference},
     {"formats", "[NAME]", "the formats and their options", command_reference},
     {"stores", "[NAME]", "the stores of checkpoints and their options", command_reference},
+    {"config", "show", "the settings that count here, and where each comes from", command_config},
     {"options", "[PREFIX]", "the settings of a session", command_reference},
     {"errors", "[CODE]", "the error codes and what to do", command_reference},
     {"metrics", "[NAME]", "the figures that jobs with checkpoints keep", command_reference},
@@ -287,7 +302,8 @@ static int command_help(int argc, char **argv)
         printf("  %-17s%-11s%s\n", flags[i].name, flags[i].value == NULL ? "" : flags[i].value, flags[i].summary);
     }
     fputs(
-        "\noptions of job, savepoint, state: --storage URI (where jobs are kept), -s KEY=VALUE, -o FORM, --json, --to PLACE, --timeout D\n",
+        "\noptions of job, savepoint, state: --storage URI (where jobs are kept), -s KEY=VALUE, -o FORM, --json, --to PLACE, --timeout D\n"
+        "settings come from flags, else from SPATE_... variables, else from --config FILE or spate.yaml; spate config show\n",
         stdout);
     fputs("\nexit codes: 0 done, 1 a statement failed, 2 usage, 3 something cannot be reached, 4 a running job failed, 130 interrupted,\n"
           "128 + signal when stopped at once\n",

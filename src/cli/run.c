@@ -252,7 +252,7 @@ static int run_tell_scripts(struct run *run, const struct script *scripts, uint3
     char folder[4096];
     struct text_builder sql = {0};
     uint32_t kept = 0;
-    for (const char **at = run->options->settings; at != NULL && *at != NULL && kept < 511; at++) {
+    for (const char *const *at = run->options->settings; at != NULL && *at != NULL && kept < 511; at++) {
         settings[kept] = *at;
         kept += is_kept(*at);
     }

@@ -14,9 +14,9 @@ enum run_mode { RUN_EXECUTE, RUN_CHECK, RUN_EXPLAIN };
 struct run_options {
     enum run_mode mode;
     enum output_form form;
-    uint64_t limit;        /* 0: none */
-    int64_t timeout_us;    /* 0: none */
-    const char **settings; /* NULL-terminated "key=value" */
+    uint64_t limit;              /* 0: none */
+    int64_t timeout_us;          /* 0: none */
+    const char *const *settings; /* NULL-terminated "key=value" */
 };
 int run_scripts(const struct run_options *options, const struct script *scripts, uint32_t count);
 

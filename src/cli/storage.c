@@ -9,12 +9,13 @@
 #include "base/clock.h"
 #include "base/option.h"
 #include "cli/error_print.h"
+#include "cli/configuration.h"
 #include "spate/storage.h"
 
 enum { SETTINGS_MAX = 64, WORDS_MAX = 4, SETTING_BYTES = 4200 };
 
 struct arguments {
-    const char *job, *principal;
+    const char *job, *principal, *config;
     bool json, dry_run, revoke;
     int64_t since_us; /* how far back; 0: all */
     char storage[SETTING_BYTES];
@@ -203,6 +204,11 @@ static int take_job(struct arguments *a, const char *value)
     a->job = value;
     return 0;
 }
+static int take_config(struct arguments *a, const char *value)
+{
+    a->config = value;
+    return 0;
+}
 static int take_principal(struct arguments *a, const char *value)
 {
     a->principal = value;
@@ -251,6 +257,7 @@ static const struct {
     int (*take)(struct arguments *arguments, const char *value);
 } flags[] = {
     {"--storage", "URI", "the storage; else SPATE_STORAGE_URI, else $XDG_STATE_HOME/spate", NULL, take_storage},
+    {"--config", "FILE", "settings from this file, instead of spate.yaml", NULL, take_config},
     {"--job", "NAME", "within this job", NULL, take_job},
     {"--as", "PRINCIPAL", "in this one's name, with its rights: user:ann", NULL, take_principal},
     {"--set", "KEY=VALUE", "an option of the storage (repeatable); `spate options storage` lists them", NULL, take_setting},
@@ -297,10 +304,6 @@ static int parse(struct arguments *a, const struct verb *verb, int verb_at, int 
     if (a->word_count < verb->least) {
         return usage("it takes %s", verb->arguments);
     }
-    const char *place = getenv("SPATE_STORAGE_URI");
-    if (a->storage[0] == '\0' && place != NULL) {
-        take_storage(a, place);
-    }
     if (a->storage[0] != '\0') {
         a->settings[a->setting_count++] = a->storage;
     }
@@ -324,6 +327,24 @@ static int help(void)
     return 0;
 }
 
+/* Flags behind what file and environment say. *opened: what spate_storage_open gave; returns the exit code of the rest. */
+static int open_storage(const struct arguments *a, spate_storage **storage, int *opened)
+{
+    const char *settings[2 * SETTINGS_MAX + 1];
+    spate_config *config;
+    uint32_t count = 0;
+    int code = configuration_open(a->config, NULL, &config);
+    if (code == 0) {
+        for (const char *const *here = spate_config_storage(config); *here != NULL && count < SETTINGS_MAX; here++) {
+            settings[count++] = *here;
+        }
+        memcpy(settings + count, a->settings, (a->setting_count + 1) * sizeof *settings);
+        *opened = spate_storage_open(settings, a->principal, storage);
+    }
+    spate_config_close(config);
+    return code;
+}
+
 static int run_verb(const struct verb *verb, int verb_at, int argc, char **argv)
 {
     struct arguments arguments = {0};
@@ -332,12 +353,16 @@ static int run_verb(const struct verb *verb, int verb_at, int argc, char **argv)
     if (code != 0) {
         return code;
     }
-    code = spate_storage_open(arguments.settings, arguments.principal, &storage);
+    int opened;
+    code = open_storage(&arguments, &storage, &opened);
+    if (code != 0) {
+        return code;
+    }
     if (storage == NULL) {
         fputs("spate storage: no memory\n", stderr);
         return 1;
     }
-    code = code != SPATE_OK ? fail(storage) : verb->run(storage, &arguments);
+    code = opened != SPATE_OK ? fail(storage) : verb->run(storage, &arguments);
     spate_storage_close(storage);
     return fflush(stdout) != 0 && code == 0 ? 1 : code;
 }
