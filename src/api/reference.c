@@ -20,6 +20,7 @@ enum { FIELDS_MAX = 6, NAMES_MAX = 2048 };
 struct entry {
     const char *keys[FIELDS_MAX];
     const char *values[FIELDS_MAX];
+    const char *title; /* in a list, instead of the name; NULL: the name */
 };
 struct reference {
     struct text_builder out;
@@ -54,7 +55,8 @@ static void append_plain(struct reference *self, const struct entry *entry)
         while (last + 1 < FIELDS_MAX && entry->keys[last + 1] != NULL) {
             last++;
         }
-        text_append_format(&self->out, "%-40s %s\n", entry->values[0], entry->values[last] == NULL ? "" : entry->values[last]);
+        text_append_format(&self->out, "%-40s %s\n", entry->title == NULL ? entry->values[0] : entry->title,
+                           entry->values[last] == NULL ? "" : entry->values[last]);
         return;
     }
     for (uint32_t i = 0; i < FIELDS_MAX && entry->keys[i] != NULL; i++) {
@@ -238,11 +240,17 @@ static enum status add_errors(struct reference *self, struct error *err)
         self->name = asked + 6;
     }
     for (uint32_t i = 0; i < count; i++) {
-        char number[16];
+        char number[16], title[64];
         snprintf(number, sizeof number, "%u", infos[i].number);
-        reference_add(
-            self, &(struct entry){{"code", "name", "sqlstate", "what to do"}, {number, infos[i].name, infos[i].sqlstate, infos[i].remedy}});
-        self->name_count--; /* the number is on this stack */
+        snprintf(title, sizeof title, "%u %s", infos[i].number, infos[i].name);
+        bool by_name = asked != NULL && strcasecmp(asked, infos[i].name) == 0;
+        const char *kept = self->name;
+        self->name = by_name ? number : kept;
+        reference_add(self, &(struct entry){{"code", "name", "sqlstate", "what to do"},
+                                            {number, infos[i].name, infos[i].sqlstate, infos[i].remedy},
+                                            title});
+        self->name = kept;
+        self->names[self->name_count - 1] = infos[i].name; /* the number is on this stack */
     }
     self->name = asked;
     return STATUS_OK;
@@ -269,8 +277,8 @@ static enum status reference_finish(struct reference *self, const char *what, st
 {
     if (self->printed == 0 && self->name != NULL) {
         const char *near = text_nearest(self->name, self->names, self->name_count);
-        return error_set(err, ERROR_MISUSE, "there is no '%s' among the %s%s%s%s", self->name, what, near == NULL ? "" : "; did you mean '",
-                         near == NULL ? "" : near, near == NULL ? "" : "'?");
+        return error_set(err, ERROR_UNKNOWN_NAME, "there is no '%s' among the %s%s%s%s", self->name, what,
+                         near == NULL ? "" : "; did you mean '", near == NULL ? "" : near, near == NULL ? "" : "'?");
     }
     if (self->json) {
         text_append_text(&self->out, self->printed == 0 ? "[]\n" : "\n]\n");

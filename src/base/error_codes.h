@@ -56,6 +56,7 @@
     X(STATE_UNSUPPORTED, 6007, UNSUPPORTED, "0A000", "run the job without checkpoints")                                                    \
     X(UNKNOWN_JOB, 6008, INVALID_OPTION, "02000", "use a job that `spate job list` shows")                                                 \
     X(STATE_DISK, 6009, FULL, "53100", "free space on the local disk, or set state.backend.rocksdb.localdir; then run the job again")      \
+    X(UNKNOWN_NAME, 6010, INVALID_OPTION, "42704", "use a name that the same command lists when it is given none")                         \
     X(STORE_DENIED, 7001, DENIED, "42501", "check the credentials and their rights on the store")                                          \
     X(STORE_UNAVAILABLE, 7002, UNAVAILABLE, "58030", "check that the store is there and answers; then try again")                          \
     X(STORE_CORRUPT, 7003, CORRUPT, "XX001", "keep the object for inspection, and restore it from elsewhere")                              \
@@ -70,6 +71,7 @@
     X(STORE_CONFLICT, 7012, FENCED, "40001", "another process has written it: read it again, then decide")                                 \
     X(STORE_NO_SUCH_KEY, 7013, INVALID_OPTION, "42704", "use one that `spate storage ls` lists")                                           \
     X(STORE_REFUSED, 7014, UNSUPPORTED, "0A000", "see `spate storage help` for what can be put and removed")                               \
+    X(STORE_OPTION, 7015, INVALID_OPTION, "42000", "SET it, give it with --set KEY=VALUE, or set the environment")                         \
     X(INTERNAL, 9001, INTERNAL, "XX000", "report it with the statement and the message")
 
 #define X(name, number, status, sqlstate, remedy) ERROR_##name = (number),

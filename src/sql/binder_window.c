@@ -107,6 +107,18 @@ static enum status window_sizes(struct binder *binder, const struct window_call 
     return STATUS_OK;
 }
 
+enum { ROW_WINDOWS_MAX = 1000000 };
+
+static enum status check_window_count(const struct window_spec *window, const struct position *at, struct error *err)
+{
+    bool many = window->kind == WINDOW_HOP || window->kind == WINDOW_CUMULATE;
+    int64_t count = many && window->slide_us > 0 ? window->size_us / window->slide_us : 1;
+    return count <= ROW_WINDOWS_MAX
+               ? STATUS_OK
+               : bind_refuse(at, ERROR_TOO_MANY, err, "each row would be in %lld windows; the limit is %d: widen the slide or step",
+                             (long long)count, ROW_WINDOWS_MAX);
+}
+
 static enum status check_sizes(const struct window_call *call, const struct window_spec *window, const struct position *at,
                                struct error *err)
 {
@@ -114,6 +126,7 @@ static enum status check_sizes(const struct window_call *call, const struct wind
         return bind_refuse(at, ERROR_INVALID_WINDOW, err, "the SIZE of %s must be a multiple of its %s", call->function->name,
                            call->function->parameters[0].name);
     }
+    TRY(check_window_count(window, at, err));
     int64_t offset = window->offset_us < 0 ? -window->offset_us : window->offset_us;
     if (offset >= window->size_us && window->kind != WINDOW_SESSION) {
         return bind_refuse(at, ERROR_INVALID_WINDOW, err, "the OFFSET of %s must be smaller than its SIZE", call->function->name);
@@ -305,6 +318,7 @@ enum status bind_legacy_window(struct binder *binder, struct aggregation *self, 
     if (window->size_us <= 0 || (hop && window->slide_us <= 0)) {
         return bind_refuse(&ast->at, ERROR_INVALID_WINDOW, err, "the intervals of %s must be above zero", ast->function);
     }
+    TRY(check_window_count(window, &ast->at, err));
     self->window_call = ast;
     self->window_time = time;
     return STATUS_OK;

@@ -31,7 +31,7 @@ static enum status cache_folder(const struct storage *storage, char folder[PATH_
     } else if (home != NULL && home[0] == '/') {
         length = snprintf(folder, PATH_MAX - 200, "%s/.cache/spate/blobs", home);
     } else {
-        return error_set(err, ERROR_MISSING_OPTION,
+        return error_set(err, ERROR_STORE_OPTION,
                          "no place for artifacts: 'storage.artifacts.cache' is not set, and neither XDG_CACHE_HOME "
                          "nor HOME names a folder");
     }

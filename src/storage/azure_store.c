@@ -306,7 +306,7 @@ static enum status set_credentials(struct azure_store *store, const char *connec
                          store->account);
     }
     if (key == NULL && *sas == NULL) {
-        return error_set(err, ERROR_MISSING_OPTION, "one of 'azure.connection-string', 'azure.account-key', 'azure.sas-token' is needed");
+        return error_set(err, ERROR_STORE_OPTION, "one of 'azure.connection-string', 'azure.account-key', 'azure.sas-token' is needed");
     }
     if (key != NULL && settings->sas_token == NULL) {
         *sas = NULL;

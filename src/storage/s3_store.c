@@ -297,7 +297,7 @@ static enum status set_credentials(struct s3_store *store, const struct s3_setti
     const char *token = first_of(settings->session_token, settings->access_key == NULL ? getenv("AWS_SESSION_TOKEN") : NULL);
     const char *region = first_of(first_of(settings->region, getenv("AWS_REGION")), "us-east-1");
     if (access == NULL || secret == NULL) {
-        return error_set(err, ERROR_MISSING_OPTION,
+        return error_set(err, ERROR_STORE_OPTION,
                          "'s3.access-key' and 's3.secret-key' are needed, or AWS_ACCESS_KEY_ID and "
                          "AWS_SECRET_ACCESS_KEY in the environment");
     }

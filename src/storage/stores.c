@@ -79,7 +79,7 @@ static enum status root_find(const struct storage_settings *settings, struct are
         return STATUS_OK;
     }
     if (home == NULL || home[0] != '/') {
-        return error_set(err, ERROR_MISSING_OPTION,
+        return error_set(err, ERROR_STORE_OPTION,
                          "no place for the storage: 'storage.uri' is not set, and neither XDG_STATE_HOME nor HOME "
                          "names a folder");
     }
