@@ -49,8 +49,8 @@ extern const uint32_t session_option_count;
 struct settings {
     struct arena *arena; /* the session's: values live as long */
     struct session_settings values;
-    const char **texts; /* by option: as set; NULL: the default holds */
-    const char **advisory_texts; /* by key of Flink (settings_flink.h) */
+    const char **texts;            /* by option: as set; NULL: the default holds */
+    const char **advisory_texts;   /* by key of Flink (settings_flink.h) */
     struct object_option *storage; /* keys of storage, as set; their meaning is checked when the storage is opened */
     uint32_t storage_count, storage_capacity;
 };

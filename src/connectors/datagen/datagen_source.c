@@ -38,7 +38,8 @@ static const struct option_def datagen_options[] = {
     {.name = "fields.*",
      OPTION_TEXT(struct datagen_settings, fields),
      .flags = OPTION_PREFIX,
-     .summary = "fields.COLUMN.kind (random, sequence), .min, .max, .length, .var-len, .start, .end, .null-rate, .max-past."},
+     .summary = "fields.COLUMN.kind (random, sequence), .min, .max, .length, .var-len, .start, .end, .null-rate, .max-past. "
+                "After a restart the rows are the same, but times, which are near the clock, are made anew."},
 };
 
 struct datagen_source {
