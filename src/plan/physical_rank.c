@@ -362,9 +362,10 @@ enum status plan_over(struct planner *planner, struct relation *relation, struct
     bool proctime = ordered && input->schema->columns[spec.order[0].column].time == TIME_PROCTIME;
     bool event_time = ordered && column_set_has(&input->properties.event_time, spec.order[0].column) &&
                       input->schema->columns[spec.order[0].column].time == TIME_ROWTIME;
+    bool by_range = (event_time || proctime) && spec.unit == FRAME_RANGE && spec.preceding != FRAME_UNBOUNDED;
+    bool ages = spec.partition_count > 0 && !by_range;
     TRY(plan_add(planner, PLAN_OVER, &input, 1, schema, &over, err));
-    over->over = (struct over_spec){plan_input(input), spec,   event_time,
-                                    proctime,          schema, spec.partition_count == 0 ? 0 : plan_ttl(planner, NULL, over)};
+    over->over = (struct over_spec){plan_input(input), spec, event_time, proctime, schema, ages ? plan_ttl(planner, NULL, over) : 0};
     TRY(rank_properties(planner, relation, input, false, !event_time && !proctime, over, err));
     return over_keep(planner, relation, over, node, err);
 }

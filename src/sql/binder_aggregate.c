@@ -422,6 +422,7 @@ enum status aggregation_build(struct binder *binder, struct aggregation *self, s
                                                   .call_count = self->call_count,
                                                   .sets = self->sets,
                                                   .set_count = self->set_count,
+                                                  .ttl = self->ttl,
                                                   .window = self->window_time != NULL ? &self->window : NULL,
                                                   .window_columns = self->window_columns,
                                                   .window_column_count = self->window_column_count};

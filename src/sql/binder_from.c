@@ -150,30 +150,7 @@ static enum status bind_view(struct binder *binder, const struct catalog_table *
     return STATUS_OK;
 }
 
-/* ---- hints ---- */
-
-static const char *const known_hints[] = {"STATE_TTL", "BROADCAST", "SHUFFLE_HASH", "SHUFFLE_MERGE", "NEST_LOOP", "MULTI_JOIN", "LOOKUP"};
-
-enum status bind_check_hints(struct binder *binder, const struct ast_hint *hints, uint32_t count, struct error *err)
-{
-    (void)binder;
-    for (uint32_t i = 0; i < count; i++) {
-        bool known = false;
-        for (size_t k = 0; k < ARRAY_LENGTH(known_hints); k++) {
-            known = known || strcasecmp(known_hints[k], hints[i].name) == 0;
-        }
-        if (strcasecmp(hints[i].name, "STATE_TTL") == 0) {
-            return bind_refuse(&hints[i].at, ERROR_NOT_SUPPORTED, err,
-                               "the hint STATE_TTL is not supported: state is kept as long as needed");
-        }
-        if (!known) {
-            const char *nearest = text_nearest(hints[i].name, known_hints, ARRAY_LENGTH(known_hints));
-            return bind_refuse(&hints[i].at, ERROR_INVALID_QUERY, err, "there is no hint '%s'%s%s%s", hints[i].name,
-                               nearest != NULL ? "; did you mean " : "", nearest != NULL ? nearest : "", nearest != NULL ? "?" : "");
-        }
-    }
-    return STATUS_OK;
-}
+/* ---- hints of a table ---- */
 
 /* A copy of the table's entry with options of an OPTIONS hint set. */
 static enum status override_options(struct binder *binder, const struct ast_hint *hint, const struct catalog_table **table,
@@ -209,7 +186,7 @@ static enum status apply_table_hints(struct binder *binder, const struct ast_hin
 {
     for (uint32_t i = 0; i < count; i++) {
         if (strcasecmp(hints[i].name, "OPTIONS") != 0) {
-            TRY(bind_check_hints(binder, &hints[i], 1, err));
+            TRY(bind_check_hints(&hints[i], 1, false, err));
         } else if ((*table)->is_view) {
             return bind_refuse(&hints[i].at, ERROR_INVALID_QUERY, err, "OPTIONS cannot be set for the view '%s'", (*table)->name);
         } else {
@@ -352,6 +329,7 @@ enum status bind_from(struct binder *binder, struct scope *outer, const struct a
     if (ast->sample != NULL) {
         return refuse_table_kind(ast, "TABLESAMPLE", err);
     }
+    bind_note_table(binder, ast);
     switch (ast->kind) {
     case AST_TABLE_NAME:
         if (ast->system_time != NULL) {

@@ -144,7 +144,7 @@ enum status bind_insert(const struct bind_context *context, const struct ast_ins
     }
     TRY(bind_hold_table(&binder, table, err));
     struct insertion self = {.binder = &binder, .ast = ast, .table = table};
-    TRY(bind_check_hints(&binder, ast->hints, ast->hint_count, err));
+    TRY(bind_check_hints(ast->hints, ast->hint_count, false, err));
     TRY(bind_partition_values(&self, err));
     TRY(bind_whole_query(&binder, NULL, ast->query, &self.query, err));
     TRY(choose_targets(&self, err));

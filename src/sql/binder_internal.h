@@ -37,6 +37,7 @@ struct binder {
     const struct bound_cte *ctes; /* innermost first */
     struct bound_view *views;
     uint32_t depth, view_depth;
+    struct block_hints *hints; /* of the SELECT at hand; NULL: none */
 };
 
 struct scope_column {
@@ -128,6 +129,7 @@ enum status bind_subquery(struct binder *binder, struct scope *scope, const stru
 
 /* ---- aggregates ---- */
 struct aggregation {
+    struct state_ttl ttl; /* a hint, where FROM is one table */
     struct scope *scope;
     bool grouped;                 /* there is GROUP BY */
     bool inside;                  /* arguments of an aggregate are being bound */
@@ -234,8 +236,20 @@ enum status bind_named_table(struct binder *binder, const struct ast_name *name,
                              struct relation **relation, struct error *err);
 /* Keeps the table until the statement ends, also if it is dropped meanwhile. */
 enum status bind_hold_table(struct binder *binder, struct catalog_table *table, struct error *err);
-enum status bind_check_hints(struct binder *binder, const struct ast_hint *hints, uint32_t count, struct error *err);
 enum status bind_scan(struct binder *binder, const struct catalog_table *table, struct relation **relation, struct error *err);
+
+/* ---- hints (binder_hints.c) ---- */
+struct block_hints;
+/* Refuses names that are no hints; STATE_TTL where it is not `of_select`. */
+enum status bind_check_hints(const struct ast_hint *hints, uint32_t count, bool of_select, struct error *err);
+/* STATE_TTL of a SELECT: NULL, there is none. */
+enum status bind_block_hints(struct binder *binder, const struct ast_query *query, struct block_hints **hints, struct error *err);
+/* A table of the FROM of the SELECT at hand. */
+void bind_note_table(struct binder *binder, const struct ast_table *table);
+/* What the hints say about an input that is this table; of a join they say nothing. */
+struct state_ttl bind_table_ttl(const struct binder *binder, const struct ast_table *table);
+/* Refuses names that no table had. */
+enum status bind_check_hinted(const struct block_hints *hints, struct error *err);
 
 /* ---- definitions ---- */
 enum status bind_binder(const struct bind_context *context, struct binder *binder);

@@ -184,6 +184,7 @@ static enum status bind_temporal_right(struct binder *binder, const struct ast_t
 {
     struct relation *relation;
     struct scope scope;
+    bind_note_table(binder, ast);
     TRY(bind_named_table(binder, &ast->name, ast->hints, ast->hint_count, &relation, err));
     TRY(scope_from_relation(binder, relation, ast->name.parts[ast->name.count - 1], &scope, err));
     *from = (struct from){.relation = relation, .columns = scope.columns, .count = scope.count};
@@ -349,6 +350,8 @@ enum status bind_join(struct binder *binder, struct scope *outer, const struct a
     TRY(make_join(binder, join_kinds[ast->join], left.relation, right.relation, &from->relation, err));
     from->relation->join.condition = condition;
     from->relation->join.lateral = ast->right->lateral;
+    from->relation->join.ttl[0] = bind_table_ttl(binder, ast->left);
+    from->relation->join.ttl[1] = bind_table_ttl(binder, ast->right);
     from->relation->line = ast->at.line;
     from->relation->column = ast->at.column;
     if (ast->right->kind == AST_TABLE_NAME && ast->right->system_time != NULL) {

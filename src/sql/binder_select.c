@@ -22,6 +22,7 @@ struct select {
     uint32_t item_count, item_capacity, visible_count;
     struct sort_key *keys;
     const struct expression *having, *qualify;
+    struct state_ttl ttl; /* what the hints say about the one table of FROM */
 };
 
 static enum status add_item(struct select *self, const struct expression *value, const char *name, struct error *err)
@@ -175,7 +176,7 @@ static enum status bind_where(struct select *self, struct error *err)
 static enum status bind_parts(struct select *self, struct error *err)
 {
     const struct ast_query *query = self->query;
-    self->aggregation = (struct aggregation){.scope = &self->scope, .grouped = query->has_group_by};
+    self->aggregation = (struct aggregation){.scope = &self->scope, .grouped = query->has_group_by, .ttl = self->ttl};
     TRY(bind_groups(self->binder, &self->aggregation, query, err));
     self->scope.aggregation = &self->aggregation;
     if (query->having != NULL) {
@@ -263,18 +264,31 @@ static enum status apply_order(struct select *self, struct error *err)
     return add_project(self, self->visible_count, err);
 }
 
+/* FROM, with the hints of this SELECT; those within have their own. */
+static enum status bind_select_from(struct select *self, struct scope *outer, struct from *from, struct error *err)
+{
+    struct binder *binder = self->binder;
+    const struct ast_query *query = self->query;
+    struct block_hints *enclosing = binder->hints, *own;
+    TRY(bind_block_hints(binder, query, &own, err));
+    binder->hints = own;
+    if (query->from == NULL) {
+        *from = (struct from){0};
+        TRY(bind_one_row(binder, &from->relation, err));
+    } else {
+        TRY(bind_from(binder, outer, query->from, from, err));
+        self->ttl = bind_table_ttl(binder, query->from);
+    }
+    binder->hints = enclosing;
+    return bind_check_hinted(own, err);
+}
+
 enum status bind_select(struct binder *binder, struct scope *outer, const struct ast_query *query, struct relation **relation,
                         struct error *err)
 {
     struct select self = {.binder = binder, .query = query};
     struct from from;
-    TRY(bind_check_hints(binder, query->hints, query->hint_count, err));
-    if (query->from == NULL) {
-        from = (struct from){0};
-        TRY(bind_one_row(binder, &from.relation, err));
-    } else {
-        TRY(bind_from(binder, outer, query->from, &from, err));
-    }
+    TRY(bind_select_from(&self, outer, &from, err));
     self.relation = from.relation;
     self.scope = (struct scope){.outer = outer, .columns = from.columns, .count = from.count};
     TRY(bind_where(&self, err));
@@ -285,6 +299,7 @@ enum status bind_select(struct binder *binder, struct scope *outer, const struct
     TRY(add_project(&self, self.item_count, err));
     if (query->distinct) {
         TRY(bind_distinct(binder, &self.relation, err));
+        self.relation->aggregate.ttl = aggregation_is_used(&self.aggregation) ? (struct state_ttl){0} : self.ttl;
     }
     TRY(apply_order(&self, err));
     TRY(bind_unique_names(binder, self.relation, err));

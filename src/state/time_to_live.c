@@ -17,7 +17,7 @@ void ttl_open(struct time_to_live *ttl, struct budget *budget, int64_t ttl_us, i
         ttl->unit_us *= 2;
     }
     ttl->units = (uint32_t)((ttl_us + ttl->unit_us - 1) / ttl->unit_us);
-    /* Whatever was written before the base has expired; 0 and what is below `oldest` too. */
+    /* Whatever was written up to the base has expired: 1 is below `oldest`. */
     ttl->base_us = (now_us / ttl->unit_us - ttl->units - 2) * ttl->unit_us;
     ttl_move_to(ttl, now_us);
 }
@@ -39,7 +39,7 @@ static void move_base(struct time_to_live *ttl, int64_t now_us)
 {
     int64_t shift = (now_us - ttl->base_us) / ttl->unit_us - ttl->units - 2;
     for (uint32_t i = 0; i < ttl->capacity; i++) {
-        ttl->written[i] = ttl->written[i] > shift ? ttl->written[i] - (uint32_t)shift : 0;
+        ttl->written[i] = ttl->written[i] > shift ? ttl->written[i] - (uint32_t)shift : ttl->written[i] > 0;
     }
     ttl->base_us += shift * ttl->unit_us;
 }
@@ -82,7 +82,7 @@ enum status ttl_restore(struct time_to_live *ttl, uint32_t entry, int64_t writte
     }
     uint32_t written = ttl->now; /* also for a clock that stood ahead of this one */
     if (written_us != TTL_NO_TIME && written_us < ttl->now_us) {
-        written = written_us <= ttl->base_us ? 0 : (uint32_t)((written_us - ttl->base_us) / ttl->unit_us);
+        written = written_us <= ttl->base_us + ttl->unit_us ? 1 : (uint32_t)((written_us - ttl->base_us) / ttl->unit_us);
     }
     if (written > ttl->written[entry]) {
         ttl->written[entry] = written;

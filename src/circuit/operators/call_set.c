@@ -176,6 +176,7 @@ void call_states_close(const struct call_set *set, struct call_states *states)
     free(states->dirty);
     states->distinct = NULL;
     states->dirty = NULL;
+    call_states_forget_numbers(states);
     slab_close(&states->heap);
 }
 
@@ -437,7 +438,7 @@ static enum status update_distinct(struct call_set *set, struct call_states *sta
     for (uint32_t k = 0; k < rows.count; k++) {
         set->slot_of_row[selection_row(&rows, k)] = slots[k];
     }
-    for (uint32_t k = 0; k < rows.count && states->generations != NULL; k++) {
+    for (uint32_t k = 0; k < rows.count && states->numbers.kept; k++) {
         set->slot_of_row[selection_row(&rows, k)] = call_states_record(states, slots[k]);
     }
     uint32_t count = distinct_selection(set, distinct, batch, selected);

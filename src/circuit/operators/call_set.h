@@ -23,10 +23,11 @@ struct call_states {
     struct slab heap;
     struct key_table **distinct; /* one per set of DISTINCT arguments; made when first used */
     struct dirty_slots *dirty;   /* the same, when changes are followed (call_states_track); else NULL */
-    /* By record, where records may be forgotten before their DISTINCT rows are: a number that no record of the slot had before, never 0.
-     * The owner's; NULL: none. Then a record's number in the DISTINCT tables is its slot and, in the upper half, this. */
-    const uint32_t *generations;
-    uint32_t swept;
+    struct record_numbers {
+        bool kept;
+        uint32_t *generations, capacity, last; /* by slot; never 0, except where the record is not told apart */
+        uint32_t swept;
+    } numbers;              /* call_set_records.c */
     struct call_cold *cold; /* the same, under a database (call_states_spill); else NULL */
 };
 struct call_set_spec {
@@ -54,10 +55,24 @@ enum status call_set_values(struct call_set *set, const uint8_t *records, uint32
 /* into += weight * from. */
 enum status call_set_merge(struct call_set *set, struct call_states *states, void *into, const void *from, int64_t weight,
                            struct error *err);
-/* Removes DISTINCT rows whose record is not there any more: looks at `rows` rows of each table, and comes round. */
-enum status call_states_sweep(struct call_set *set, struct call_states *states, uint32_t rows, struct error *err);
 /* Frees what a record holds in the slab. */
 void call_set_clear(struct call_set *set, struct call_states *states, void *record);
+
+/* ---- records that are forgotten (call_set_records.c) ----
+ * Rows in the tables of DISTINCT cannot be found by their record. Where records may go before those rows are taken back, a record's number in
+ * the tables is not only its slot, but in the upper half also its generation, which no record of the slot had before. */
+
+/* After call_states_open. Does nothing without DISTINCT, and neither do the others then. */
+void call_states_number_records(const struct call_set *set, struct call_states *states, bool kept);
+enum status call_states_begin_record(struct call_states *states, uint32_t slot, struct error *err);
+void call_states_end_record(struct call_states *states, uint32_t slot);
+/* Removes DISTINCT rows whose record is not there any more: looks at `rows` rows of each table, and comes round. */
+enum status call_states_sweep(const struct call_set *set, struct call_states *states, uint32_t rows, struct error *err);
+/* The column "generation" (BIGINT) of a table of records; all NULL where numbers are not kept. And back: 0 for NULL. */
+enum status call_states_generation_column(const struct call_states *states, const uint32_t *slots, uint32_t count, struct vector *vector,
+                                          struct error *err);
+uint32_t call_states_generation(const struct vector *column, uint32_t row);
+enum status call_states_restore_record(struct call_states *states, uint32_t slot, uint32_t generation, struct error *err);
 
 /* ---- state (call_set_state.c) ---- */
 

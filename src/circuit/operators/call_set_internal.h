@@ -50,8 +50,9 @@ struct call_set {
 /* The number of a record in the DISTINCT tables. */
 static inline int64_t call_states_record(const struct call_states *states, uint32_t slot)
 {
-    return (int64_t)(states->generations == NULL ? slot : (uint64_t)states->generations[slot] << 32 | slot);
+    return (int64_t)(states->numbers.kept ? (uint64_t)states->numbers.generations[slot] << 32 | slot : slot);
 }
+void call_states_forget_numbers(struct call_states *states);
 uint32_t call_set_distinct_bytes(const struct call_set *set, const struct distinct_set *distinct); /* of a record of counts */
 enum status call_set_distinct_table(struct call_set *set, struct call_states *states, uint32_t index, struct key_table **table,
                                     struct error *err);

@@ -197,35 +197,6 @@ enum status call_states_track(const struct call_set *set, struct call_states *st
     return STATUS_OK;
 }
 
-static enum status sweep_table(struct call_states *states, uint32_t index, uint32_t rows, struct error *err)
-{
-    struct key_table *table = states->distinct[index];
-    uint32_t slots = key_table_slots(table);
-    const int64_t *records = key_table_keys(table, 0);
-    for (uint32_t i = 0; i < rows && i < slots; i++) {
-        uint32_t slot = (states->swept + i) % slots;
-        if (!key_table_has(table, slot) || records[slot] == call_states_record(states, (uint32_t)records[slot])) {
-            continue;
-        }
-        key_table_remove(table, slot);
-        if (states->dirty != NULL) {
-            TRY(dirty_slots_mark(&states->dirty[index], slot, err));
-        }
-    }
-    return STATUS_OK;
-}
-
-enum status call_states_sweep(struct call_set *set, struct call_states *states, uint32_t rows, struct error *err)
-{
-    for (uint32_t i = 0; i < set->distinct_count && states->distinct != NULL; i++) {
-        if (states->distinct[i] != NULL) {
-            TRY(sweep_table(states, i, rows, err));
-        }
-    }
-    states->swept += rows;
-    return STATUS_OK;
-}
-
 struct distinct_rows {
     struct call_set *set;
     struct key_table *table;

@@ -5,7 +5,9 @@
  * Ties         Rows of one source partition by their order (last: the later wins, first: the earlier), others by their columns: the
  *              smaller wins.
  * finish_tick  Per touched key: -1 of the row that was emitted, +1 of the winner, if they differ.
- * State        "rows": the winner of each key, which after a tick is the row that was emitted, its time and ordinal.
+ * Time-to-live A key whose winner was found so long ago is forgotten: its next row is a first one. Only a new winner is a write. A winner that is equal
+ *              to the one before is emitted too, so that it lives on in the state of those who read it.
+ * State        "rows": the winner of each key, which after a tick is the row that was emitted, its time and ordinal, and when it won.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +38,8 @@ struct dedup_node {
     int64_t arrived;
     struct dirty_slots dirty;
     struct cold_table *cold; /* NULL: no database */
+    struct time_to_live ttl;
+    uint32_t arrivals; /* rows of this tick */
     uint64_t hashes[CHUNK_ROWS];
     uint32_t slots[CHUNK_ROWS], winners[CHUNK_ROWS];
     uint16_t selected[CHUNK_ROWS];
@@ -99,6 +103,9 @@ static enum status dedup_replace(struct dedup_node *self, struct dedup_state *st
         row_store_free(self->store, state->current);
     }
     state->current = row;
+    if (ttl_is_set(&self->ttl)) {
+        TRY(ttl_write(&self->ttl, slot, err));
+    }
     return dedup_touch(self, state, slot, err);
 }
 
@@ -181,6 +188,47 @@ static enum status dedup_absorb_ordered(struct dedup_node *self, const struct ba
     return STATUS_OK;
 }
 
+static void dedup_forget(struct dedup_node *self, struct dedup_state *state)
+{
+    if (state->current != 0) {
+        row_store_free(self->store, state->current);
+    }
+    *state = (struct dedup_state){0};
+}
+
+/* Keys whose time is over begin anew. */
+static void dedup_renew(struct dedup_node *self, uint32_t count)
+{
+    struct dedup_state *states = key_table_values(self->table, 0);
+    ttl_set_now(&self->ttl, node_evaluation(&self->node)->now_us);
+    for (uint32_t k = 0; k < count; k++) {
+        if (ttl_has_expired(&self->ttl, self->slots[k])) {
+            dedup_forget(self, &states[self->slots[k]]);
+        }
+    }
+    self->arrivals += count;
+}
+
+static enum status dedup_sweep(struct dedup_node *self, struct error *err)
+{
+    uint32_t expired[CHUNK_ROWS], room = TTL_SWEEP_MIN + self->arrivals;
+    struct dedup_state *states = key_table_values(self->table, 0);
+    ttl_set_now(&self->ttl, node_evaluation(&self->node)->now_us);
+    for (uint32_t taken = 0; taken < room; taken += CHUNK_ROWS) {
+        uint32_t count =
+            ttl_sweep(&self->ttl, key_table_slots(self->table), expired, room - taken < CHUNK_ROWS ? room - taken : CHUNK_ROWS);
+        for (uint32_t i = 0; i < count; i++) {
+            dedup_forget(self, &states[expired[i]]);
+            key_table_remove(self->table, expired[i]);
+            if (self->node.circuit->incremental) {
+                TRY(dirty_slots_mark(&self->dirty, expired[i], err));
+            }
+        }
+    }
+    self->arrivals = 0;
+    return STATUS_OK;
+}
+
 static enum status dedup_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
 {
     (void)input;
@@ -193,6 +241,9 @@ static enum status dedup_receive(struct node *node, uint32_t input, const struct
     if (UNLIKELY(self->cold != NULL)) {
         TRY(cold_table_reserve(self->cold, err));
     }
+    if (ttl_is_set(&self->ttl)) {
+        dedup_renew(self, batch_rows(batch));
+    }
     return batch->ordered ? dedup_absorb_ordered(self, batch, err) : dedup_absorb_unordered(self, batch, err);
 }
 
@@ -203,7 +254,7 @@ static enum status dedup_finish_tick(struct node *node, const struct tick *tick,
     struct dedup_state *states = key_table_values(self->table, 0);
     for (uint32_t i = 0; i < self->touched_count; i++) {
         struct dedup_state *state = &states[self->touched[i]];
-        bool same = state->emitted != 0 && row_store_equal(self->store, state->emitted, state->current);
+        bool same = state->emitted != 0 && !ttl_is_set(&self->ttl) && row_store_equal(self->store, state->emitted, state->current);
         if (!same && state->emitted != 0) {
             TRY(row_output_add(self->output, state->emitted, -1, 1, err));
         }
@@ -221,8 +272,11 @@ static enum status dedup_finish_tick(struct node *node, const struct tick *tick,
         state->flags &= ~(uint32_t)DEDUP_TOUCHED;
     }
     self->touched_count = 0;
+    if (ttl_is_set(&self->ttl)) {
+        TRY(dedup_sweep(self, err));
+    }
     node->metrics.state_keys = key_table_count(self->table);
-    node->metrics.state_bytes = key_table_bytes(self->table) + row_store_bytes(self->store);
+    node->metrics.state_bytes = key_table_bytes(self->table) + row_store_bytes(self->store) + ttl_bytes(&self->ttl);
     node_pass_watermark(node);
     return STATUS_OK;
 }
@@ -234,13 +288,14 @@ static void dedup_close(struct node *node)
     row_store_destroy(self->store);
     free(self->touched);
     dirty_slots_close(&self->dirty);
+    ttl_close(&self->ttl);
 }
 
 /* ---- state ---- */
 
 static enum status dedup_declare(struct dedup_node *self, struct error *err)
 {
-    static const char *const numbers[] = {"time", "ordinal"};
+    static const char *const numbers[] = {"time", "ordinal", row_state_written};
     struct arena *arena = node_arena(&self->node);
     struct snapshot_table *table;
     TRY_ALLOC(table, arena_alloc(arena, sizeof *table), err);
@@ -265,7 +320,8 @@ static enum status dedup_columns(void *owner, const uint32_t *slots, uint32_t co
     }
     TRY(row_store_gather(self->store, rows, count, NULL, stored, batch->columns, err));
     TRY(state_number_column(node_budget(&self->node), times, count, &batch->columns[stored], err));
-    return state_number_column(node_budget(&self->node), ordinals, count, &batch->columns[stored + 1], err);
+    TRY(state_number_column(node_budget(&self->node), ordinals, count, &batch->columns[stored + 1], err));
+    return state_written_column(&self->ttl, node_budget(&self->node), slots, count, &batch->columns[stored + 2], err);
 }
 
 static enum status dedup_save(struct node *node, struct snapshot_writer *writer, struct error *err)
@@ -275,7 +331,7 @@ static enum status dedup_save(struct node *node, struct snapshot_writer *writer,
     if (self->cold != NULL) { /* all keys are in the database: node_save_cold */
         return STATUS_OK;
     }
-    return state_save_slots(writer, 0, self->spec->input.schema->count + 2, self->table, 0, dirty, dedup_columns, self, err);
+    return state_save_slots(writer, 0, self->spec->input.schema->count + 3, self->table, 0, dirty, dedup_columns, self, err);
 }
 
 static enum status dedup_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
@@ -295,6 +351,7 @@ static enum status dedup_restore(struct node *node, uint32_t table, const struct
                                                         .current = self->handles[row],
                                                         .emitted = self->handles[row],
                                                         .flags = DEDUP_SET};
+        TRY(state_restore_written(&self->ttl, self->slots[row], batch, row, stored + 2, err));
         /* Arrivals are compared within a key: later ones only have to count higher. */
         self->arrived = ordinal >= self->arrived ? ordinal + 1 : self->arrived;
     }
@@ -398,6 +455,7 @@ enum status deduplicate_create(struct circuit *circuit, const struct deduplicate
     row_store_omit_hashes(self->store);
     TRY(row_order_init(&self->columns_order, circuit->arena, self->store, spec->input.schema, NULL, 0, false, err));
     TRY(row_output_create(&self->node, self->store, spec->output, spec->rank_column, &self->output, err));
+    ttl_open(&self->ttl, circuit->budget, spec->ttl_us, circuit->evaluation.now_us);
     TRY(dedup_declare(self, err));
     *node = &self->node;
     return STATUS_OK;

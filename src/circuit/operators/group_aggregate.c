@@ -10,7 +10,8 @@
  * Failures    A value that does not exist (SUM out of range) makes the group's row absent, and the error is held until the group
  *             changes again (held_errors.h).
  * Time-to-live A group that is not touched for so long is forgotten, without a word (group_aggregate_ttl.c); what a tick leaves with less than no
- *             rows is then no group. Also what has not changed is emitted, so that it lives on in the state of those who read it.
+ *             rows is then no group. What has not changed is emitted too (unless nothing ever changes: a DISTINCT of rows that only come), so that
+ *             it lives on in the state of those who read it.
  * Invariant   After finish_tick no record is dirty, and downstream has the row of every group whose weight is positive.
  */
 #include <stdlib.h>
@@ -288,7 +289,7 @@ static void choose_rows(struct group_aggregate *self, const struct old_chunk *ch
                         struct emission *emission)
 {
     uint64_t changed[CHUNK_WORDS];
-    memset(changed, ttl_is_set(&self->ttl) ? 0xff : 0, sizeof changed);
+    memset(changed, self->repeats ? 0xff : 0, sizeof changed);
     for (uint32_t i = 0; chunk != NULL && i < self->spec->call_count; i++) {
         find_changes(&chunk->values[i], &emission->values[i], count, changed);
     }

@@ -41,8 +41,8 @@ struct group_aggregate {
     struct held_errors *held;
     /* time-to-live (group_aggregate_ttl.c) */
     struct time_to_live ttl;
-    bool lossy;                                                  /* rows may be withdrawn whose groups are forgotten */
-    uint32_t *generations, generation_capacity, last_generation; /* with DISTINCT (call_set.h) */
+    bool lossy;   /* rows may be withdrawn whose groups are forgotten */
+    bool repeats; /* what has not changed is emitted as well */
     /* checkpoints */
     uint32_t *key_order; /* 0, 1, 2, ...: the keys as columns of the state table */
     struct dirty_slots dirty;

@@ -34,20 +34,6 @@ enum status group_aggregate_declare(struct group_aggregate *self, struct error *
     return self->node.circuit->incremental ? call_states_track(self->calls, &self->states, err) : STATUS_OK;
 }
 
-static enum status generation_column(struct group_aggregate *self, const uint32_t *slots, uint32_t count, struct vector *vector,
-                                     struct error *err)
-{
-    if (self->generations == NULL) {
-        *vector = (struct vector){.type = &type_bigint, .physical = PHYSICAL_NULL, .count = count};
-        return STATUS_OK;
-    }
-    TRY(vector_create(node_budget(&self->node), &type_bigint, count, vector, err));
-    for (uint32_t k = 0; k < count; k++) {
-        vector_int64(vector)[k] = slots[k] < self->generation_capacity ? self->generations[slots[k]] : 0;
-    }
-    return STATUS_OK;
-}
-
 static enum status residue_column(struct group_aggregate *self, const uint32_t *slots, uint32_t count, struct vector *vector,
                                   struct error *err)
 {
@@ -85,7 +71,7 @@ enum status group_aggregate_columns(void *owner, const uint32_t *slots, uint32_t
     TRY(state_number_column(budget, weights, count, &columns[GROUP_WEIGHT], err));
     TRY(residue_column(self, slots, count, &columns[GROUP_RESIDUE], err));
     TRY(state_written_column(&self->ttl, budget, slots, count, &columns[GROUP_WRITTEN], err));
-    return generation_column(self, slots, count, &columns[GROUP_GENERATION], err);
+    return call_states_generation_column(&self->states, slots, count, &columns[GROUP_GENERATION], err);
 }
 
 enum status group_aggregate_save(struct node *node, struct snapshot_writer *writer, struct error *err)
@@ -127,8 +113,7 @@ enum status group_aggregate_add(struct group_aggregate *self, const struct batch
 static enum status restore_record(struct group_aggregate *self, const struct snapshot_rows *rows, uint32_t row, struct error *err)
 {
     uint32_t slot = self->slots[row];
-    const struct vector *generations = &rows->batch->columns[self->spec->key_count + GROUP_GENERATION];
-    uint32_t generation = vector_is_valid(generations, row) ? (uint32_t)vector_int64(generations)[row] : 0;
+    uint32_t generation = call_states_generation(&rows->batch->columns[self->spec->key_count + GROUP_GENERATION], row);
     TRY(group_aggregate_restore_generation(self, slot, generation, err));
     if (call_set_table_count(self->calls) == 0) { /* nobody asks which group a row was */
         return STATUS_OK;

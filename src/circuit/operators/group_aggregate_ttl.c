@@ -5,43 +5,17 @@
 #include <string.h>
 
 #include "circuit/operators/group_aggregate_internal.h"
-#include "state/slot_array.h"
 
 void group_aggregate_open_ttl(struct group_aggregate *self)
 {
     ttl_open(&self->ttl, node_budget(&self->node), self->spec->ttl_us, node_evaluation(&self->node)->now_us);
+    self->repeats = ttl_is_set(&self->ttl) && (self->spec->call_count > 0 || self->spec->input.changes);
+    call_states_number_records(self->calls, &self->states, ttl_is_set(&self->ttl));
 }
 
 void group_aggregate_close_ttl(struct group_aggregate *self)
 {
-    slot_array_free(node_budget(&self->node), self->generations, (size_t)self->generation_capacity * sizeof *self->generations);
     ttl_close(&self->ttl);
-}
-
-static bool keeps_generations(const struct group_aggregate *self)
-{
-    return ttl_is_set(&self->ttl) && call_set_table_count(self->calls) > 0;
-}
-
-static enum status set_generation(struct group_aggregate *self, uint32_t slot, uint32_t generation, struct error *err)
-{
-    if (slot >= self->generation_capacity) {
-        uint32_t *grown, capacity = slot < CHUNK_ROWS ? CHUNK_ROWS : slot > UINT32_MAX / 2 ? UINT32_MAX : slot * 2;
-        TRY_ALLOC(grown,
-                  slot_array_grow(node_budget(&self->node), self->generations, (size_t)self->generation_capacity * sizeof *grown,
-                                  (size_t)capacity * sizeof *grown),
-                  err);
-        self->states.generations = self->generations = grown;
-        self->generation_capacity = capacity;
-    }
-    self->generations[slot] = generation;
-    return STATUS_OK;
-}
-
-static uint32_t next_generation(struct group_aggregate *self)
-{
-    self->last_generation += self->last_generation == UINT32_MAX ? 2 : 1;
-    return self->last_generation;
 }
 
 static void forget_group(struct group_aggregate *self, struct group_record *record)
@@ -54,12 +28,12 @@ static enum status renew_group(struct group_aggregate *self, uint32_t slot, stru
 {
     struct group_record *record = record_at(self, slot);
     if ((record->flags & FLAG_PERMANENT) != 0) {
-        return keeps_generations(self) && slot >= self->generation_capacity ? set_generation(self, slot, 0, err) : STATUS_OK;
+        return call_states_restore_record(&self->states, slot, 0, err);
     }
     if (record->weight != 0) {
         forget_group(self, record);
     }
-    return keeps_generations(self) ? set_generation(self, slot, next_generation(self), err) : STATUS_OK;
+    return call_states_begin_record(&self->states, slot, err);
 }
 
 enum status group_aggregate_renew(struct group_aggregate *self, uint32_t count, struct error *err)
@@ -77,9 +51,7 @@ enum status group_aggregate_renew(struct group_aggregate *self, uint32_t count, 
 void group_aggregate_note_gone(struct group_aggregate *self, uint32_t slot)
 {
     ttl_forget(&self->ttl, slot);
-    if (slot < self->generation_capacity) {
-        self->generations[slot] = 0;
-    }
+    call_states_end_record(&self->states, slot);
 }
 
 static enum status note_changed(struct group_aggregate *self, uint32_t slot, struct error *err)
@@ -113,15 +85,12 @@ enum status group_aggregate_sweep(struct group_aggregate *self, uint32_t touched
             TRY(remove_group(self, expired[i], err));
         }
     }
-    return self->generations != NULL ? call_states_sweep(self->calls, &self->states, room, err) : STATUS_OK;
+    return call_states_sweep(self->calls, &self->states, room, err);
 }
 
 enum status group_aggregate_restore_generation(struct group_aggregate *self, uint32_t slot, uint32_t generation, struct error *err)
 {
-    if (!keeps_generations(self)) {
-        return STATUS_OK;
-    }
     bool permanent = (record_at(self, slot)->flags & FLAG_PERMANENT) != 0;
-    self->last_generation = generation > self->last_generation ? generation : self->last_generation;
-    return set_generation(self, slot, generation != 0 || permanent ? generation : next_generation(self), err);
+    return generation != 0 || permanent ? call_states_restore_record(&self->states, slot, generation, err)
+                                        : call_states_begin_record(&self->states, slot, err);
 }

@@ -30,12 +30,14 @@ enum status over_partition_at(struct over_node *self, uint32_t slot, struct over
             return error_set(err, ERROR_BUDGET_SPENT, "no room for another partition of OVER");
         }
         (*place)->slot = slot;
+        (*place)->origin = self->next_origin;
+        TRY(call_states_begin_record(&self->states, slot, err));
     }
     *partition = *place;
     return STATUS_OK;
 }
 
-static void over_partition_free(struct over_node *self, struct over_partition *partition)
+void over_partition_free(struct over_node *self, struct over_partition *partition)
 {
     sorted_rows_release(&partition->waiting, node_budget(&self->node));
     free(partition->items.items);
@@ -60,7 +62,7 @@ static enum status over_touch(struct over_node *self, struct over_partition *par
     return STATUS_OK;
 }
 
-static enum status over_drop_row(struct over_node *self, row_handle row, struct error *err)
+enum status over_drop_row(struct over_node *self, row_handle row, struct error *err)
 {
     TRY(over_list_room((void **)&self->gone, &self->gone_capacity, self->gone_count, sizeof row, err));
     self->gone[self->gone_count++] = row;
@@ -120,6 +122,9 @@ static enum status over_put(struct over_node *self, const struct batch *batch, u
     struct over_partition *partition;
     TRY(over_partition_at(self, slot, &partition, err));
     TRY(over_dirty(self, partition, err));
+    if (ttl_is_set(&self->ttl)) {
+        TRY(ttl_write(&self->ttl, slot, err));
+    }
     struct sorted_item item = {.prefix = row_order_prefix(&self->order, batch, row),
                                .row = handle,
                                .ordinal = batch->ordered ? batch_ordinal(batch, row) : 0,
@@ -150,6 +155,9 @@ static enum status over_receive(struct node *node, uint32_t input, const struct 
     } else {
         batch_hash(&chosen, over->partition, over->partition_count, self->hashes);
         TRY(key_table_find_or_insert(self->table, &chosen, over->partition, self->hashes, self->slots, err));
+    }
+    if (ttl_is_set(&self->ttl)) {
+        TRY(over_renew(self, chosen.selected_count, err));
     }
     TRY(row_store_add(self->store, &chosen, self->handles, err));
     for (uint32_t k = 0; k < chosen.selected_count; k++) {
@@ -210,6 +218,9 @@ static enum status over_stream(struct over_node *self, struct over_partition *pa
 {
     struct over_target target = {(uint8_t *)partition->record, partition->slot, &self->states};
     TRY(over_dirty(self, partition, err));
+    if (ttl_is_set(&self->ttl)) {
+        TRY(ttl_write(&self->ttl, partition->slot, err));
+    }
     TRY(over_run_pass(&self->run, &partition->items, &partition->place, &target, err));
     if (self->run.failed) {
         *err = self->run.first_failure;
@@ -341,6 +352,9 @@ static enum status over_hold(struct over_node *self, struct over_partition *part
 
 static enum status over_settle(struct over_node *self, struct over_partition *partition, struct error *err)
 {
+    if (self->lossy) {
+        TRY(over_drop_negatives(self, partition, err));
+    }
     TRY(over_list_all(self, partition, err));
     uint32_t from = over_first_change(self, partition), before = partition->items.count;
     if (from < self->all.count || from < before || partition->held) {
@@ -356,8 +370,11 @@ static enum status over_settle(struct over_node *self, struct over_partition *pa
             self->single = NULL;
         } else {
             key_table_remove(self->table, partition->slot);
+            over_note_gone(self, partition->slot);
         }
         over_partition_free(self, partition);
+    } else if (ttl_is_set(&self->ttl)) { /* the time of the partition is saved with its rows */
+        TRY(touched_rows_mark(&self->changed, partition->waiting.blocks[0]->items[0].row, err));
     }
     return STATUS_OK;
 }
@@ -399,6 +416,9 @@ static enum status over_finish_touched(struct over_node *self, struct error *err
 static enum status over_finish_tick(struct node *node, const struct tick *tick, struct error *err)
 {
     struct over_node *self = (struct over_node *)node;
+    if (ttl_is_set(&self->ttl)) {
+        ttl_set_now(&self->ttl, tick->now_us);
+    }
     if (self->spec->event_time) {
         TRY(over_finish_due(self, node_input_watermark(node, 0), err));
     }
@@ -415,6 +435,9 @@ static enum status over_finish_tick(struct node *node, const struct tick *tick, 
         row_store_free(self->results, self->old_results[i]);
     }
     self->gone_count = self->old_count = 0;
+    if (ttl_is_set(&self->ttl)) {
+        TRY(over_sweep(self, err));
+    }
     node->metrics.state_keys = self->table == NULL ? 1 : key_table_count(self->table);
     node->metrics.state_bytes = row_store_bytes(self->store) + (self->results == NULL ? 0 : row_store_bytes(self->results)) +
                                 (self->table == NULL ? 0 : key_table_bytes(self->table));
@@ -451,6 +474,8 @@ static void over_close(struct node *node)
     dirty_slots_close(&self->dirty);
     touched_rows_close(&self->changed);
     state_map_close(&self->restored);
+    state_map_close(&self->restored_generations);
+    ttl_close(&self->ttl);
 }
 
 static const struct node_type over_type = {
@@ -506,8 +531,11 @@ enum status over_node_create(struct circuit *circuit, const struct over_spec *sp
     TRY(row_order_init(&self->order, circuit->arena, self->store, spec->input.schema, over->order, over->order_count,
                        spec->input.ordered && !spec->input.changes, err));
     TRY(over_run_open(&self->run, &self->node, spec, self->store, &self->order, self->streams ? node_emit : over_collect, err));
+    ttl_open(&self->ttl, circuit->budget, self->table == NULL ? 0 : spec->ttl_us, circuit->evaluation.now_us);
+    self->lossy = spec->ttl_us > 0 || spec->input.lossy;
     if (self->run.calls != NULL) {
         call_states_open(self->run.calls, circuit->budget, &self->states);
+        call_states_number_records(self->run.calls, &self->states, self->streams && ttl_is_set(&self->ttl));
     }
     *node = &self->node;
     TRY(over_declare(self, err));

@@ -14,8 +14,9 @@ struct over_partition {
     row_handle *shown;          /* any order: the output row of each item */
     struct over_place place;
     uint32_t slot;
-    bool touched, held;
-    int64_t saved; /* items before this position are in the last checkpoint */
+    bool touched, held, restored;
+    int64_t saved;  /* items before this position are in the last checkpoint */
+    int64_t origin; /* in the checkpoint positions begin here: beyond those of partitions that are forgotten */
     uint64_t record[];
 };
 
@@ -39,7 +40,11 @@ struct over_node {
     uint32_t gone_count, gone_capacity, old_count, old_capacity;
     struct dirty_slots dirty; /* checkpoints: partitions, and their sorted rows */
     struct touched_rows changed;
-    struct state_map restored; /* while state is restored: partitions by the slots that they had */
+    struct state_map restored, restored_generations; /* while state is restored: partitions by the slots that they had */
+    struct time_to_live ttl;                         /* of partitions (over_node_ttl.c) */
+    bool lossy;                                      /* rows may be withdrawn that are forgotten */
+    uint32_t arrivals;                               /* rows of this tick */
+    int64_t next_origin;
     uint64_t hashes[CHUNK_ROWS];
     uint32_t slots[CHUNK_ROWS];
     row_handle handles[CHUNK_ROWS];
@@ -57,6 +62,19 @@ enum status over_partition_at(struct over_node *self, uint32_t slot, struct over
 enum status over_put_sorted(struct over_node *self, struct over_partition *partition, const struct sorted_item *item, struct error *err);
 /* Any order: computes what the partition shows, emits nothing. */
 enum status over_show_again(struct over_node *self, struct over_partition *partition, struct error *err);
+
+void over_partition_free(struct over_node *self, struct over_partition *partition);
+enum status over_drop_row(struct over_node *self, row_handle row, struct error *err); /* at the end of the tick */
+
+/* over_node_ttl.c */
+/* Partitions of the chunk's rows whose time is over begin anew. */
+enum status over_renew(struct over_node *self, uint32_t count, struct error *err);
+/* Any order: takes out what was withdrawn and is not there. */
+enum status over_drop_negatives(struct over_node *self, struct over_partition *partition, struct error *err);
+/* The partition is gone, or there is a new one. */
+void over_note_gone(struct over_node *self, uint32_t slot);
+/* Removes partitions that have expired: a part, by the rows of the tick. */
+enum status over_sweep(struct over_node *self, struct error *err);
 
 /* over_node_state.c. By time: the state tables "partitions", "waiting", "items" and those of DISTINCT; any order: "rows". */
 enum status over_declare(struct over_node *self, struct error *err);

@@ -1,5 +1,6 @@
 /* By time: a partition's accumulators and place; its rows that wait, which die by their time; the items that later frames read, by position.
- * Items before a partition's base are not needed any more: they are left out when they are read. Any order: the sorted rows alone; what was
+ * Items before a partition's base are not needed any more: they are left out when they are read, and so are those of a partition that was
+ * forgotten (over_node_ttl.c): a later one of the same key has positions beyond them. Any order: the sorted rows alone; what was
  * shown follows from them. */
 #include <stdlib.h>
 #include <string.h>
@@ -8,15 +9,17 @@
 
 enum { TABLE_PARTITIONS, TABLE_WAITING, TABLE_ITEMS, TABLE_DISTINCT }; /* by time */
 enum { TABLE_ROWS };                                                   /* any order */
-enum { ROW_ORDINAL, ROW_WEIGHT, ROW_TIME, ROW_NUMBERS };
+enum { ROW_ORDINAL, ROW_WEIGHT, ROW_TIME, ROW_NUMBERS, ROW_WRITTEN = ROW_TIME /* any order */ };
 enum { ITEM_ORDINAL, ITEM_TIME, ITEM_POSITION, ITEM_COPIES, ITEM_NUMBERS };
-enum { PLACE_BASE, PLACE_RANK, PLACE_DENSE, PLACE_BEGIN, PLACE_END, PLACE_NEXT, PLACE_NUMBERS };
+enum { PLACE_BASE, PLACE_RANK, PLACE_DENSE, PLACE_BEGIN, PLACE_END, PLACE_NEXT, PLACE_ORIGIN, PLACE_NUMBERS };
+enum { PLACE_STATES = PLACE_NUMBERS, PLACE_WRITTEN, PLACE_GENERATION, PLACE_COLUMNS };
 
-static const struct column place_columns[PLACE_NUMBERS + 1] = {
-    [PLACE_BASE] = {.name = "base", .type = &type_bigint_not_null},   [PLACE_RANK] = {.name = "rank", .type = &type_bigint_not_null},
-    [PLACE_DENSE] = {.name = "dense", .type = &type_bigint_not_null}, [PLACE_BEGIN] = {.name = "begin", .type = &type_bigint_not_null},
-    [PLACE_END] = {.name = "end", .type = &type_bigint_not_null},     [PLACE_NEXT] = {.name = "next", .type = &type_bigint_not_null},
-    [PLACE_NUMBERS] = {.name = "states", .type = &type_bytes},
+static const struct column place_columns[PLACE_COLUMNS] = {
+    [PLACE_BASE] = {.name = "base", .type = &type_bigint_not_null},     [PLACE_RANK] = {.name = "rank", .type = &type_bigint_not_null},
+    [PLACE_DENSE] = {.name = "dense", .type = &type_bigint_not_null},   [PLACE_BEGIN] = {.name = "begin", .type = &type_bigint_not_null},
+    [PLACE_END] = {.name = "end", .type = &type_bigint_not_null},       [PLACE_NEXT] = {.name = "next", .type = &type_bigint_not_null},
+    [PLACE_ORIGIN] = {.name = "origin", .type = &type_bigint_not_null}, [PLACE_STATES] = {.name = "states", .type = &type_bytes},
+    [PLACE_WRITTEN] = {.name = "written", .type = &type_bigint},        [PLACE_GENERATION] = {.name = "generation", .type = &type_bigint},
 };
 
 /* ---- declarations ---- */
@@ -53,14 +56,14 @@ static enum status declare_by_time(struct over_node *self, struct snapshot_table
 
 enum status over_declare(struct over_node *self, struct error *err)
 {
-    static const char *const row_numbers[] = {"ordinal", "weight"};
+    static const char *const row_numbers[] = {"ordinal", "weight", row_state_written};
     struct snapshot_table *tables;
     uint32_t distinct = self->run.calls == NULL ? 0 : call_set_table_count(self->run.calls);
     uint32_t count = self->streams ? TABLE_DISTINCT + distinct : TABLE_ROWS + 1;
     TRY_ALLOC(tables, arena_alloc(node_arena(&self->node), count * sizeof *tables), err);
     TRY(self->streams ? declare_by_time(self, tables, err)
                       : declare_rows(self, "rows", row_numbers, ARRAY_LENGTH(row_numbers), &tables[TABLE_ROWS], err));
-    self->dirty.budget = self->restored.budget = node_budget(&self->node);
+    self->dirty.budget = self->restored.budget = self->restored_generations.budget = node_budget(&self->node);
     touched_rows_open(&self->changed, self->node.circuit);
     self->node.tables = tables;
     self->node.table_count = count;
@@ -76,7 +79,9 @@ static enum status save_sorted(struct over_node *self, uint32_t slot, struct row
     struct sorted_place place = {0};
     const struct sorted_item *item;
     while ((item = sorted_rows_at(&partition->waiting, &place)) != NULL) {
-        const int64_t numbers[ROW_NUMBERS] = {[ROW_ORDINAL] = item->ordinal, [ROW_WEIGHT] = item->weight, [ROW_TIME] = item->prefix};
+        const int64_t numbers[ROW_NUMBERS] = {[ROW_ORDINAL] = item->ordinal,
+                                              [ROW_WEIGHT] = item->weight,
+                                              [ROW_TIME] = self->streams ? item->prefix : ttl_written_us(&self->ttl, slot)};
         TRY(row_save_add(save, item->row, numbers, err));
         place.at++;
     }
@@ -94,8 +99,10 @@ static enum status save_items(struct over_node *self, uint32_t slot, struct row_
         const struct sorted_item *item = &items->items[i];
         for (copies = 1; i + copies < items->count && items->items[i + copies].row == item->row; copies++) {
         }
-        const int64_t numbers[ITEM_NUMBERS] = {
-            [ITEM_ORDINAL] = item->ordinal, [ITEM_TIME] = item->prefix, [ITEM_POSITION] = base + i, [ITEM_COPIES] = copies};
+        const int64_t numbers[ITEM_NUMBERS] = {[ITEM_ORDINAL] = item->ordinal,
+                                               [ITEM_TIME] = item->prefix,
+                                               [ITEM_POSITION] = partition->origin + base + i,
+                                               [ITEM_COPIES] = copies};
         if (base + i >= partition->saved) {
             TRY(row_save_add(save, item->row, numbers, err));
         }
@@ -138,15 +145,22 @@ static enum status partition_columns(void *owner, const uint32_t *slots, uint32_
         values[PLACE_BEGIN][k] = place->begin;
         values[PLACE_END][k] = place->end;
         values[PLACE_NEXT][k] = place->next;
+        values[PLACE_ORIGIN][k] = partition->origin;
         if (self->run.calls != NULL) {
             call_set_save(self->run.calls, partition->record, &states);
         }
         ends[k] = states.length;
     }
-    enum status status = state_bytes_column(budget, &states, ends, count, &batch->columns[keys + PLACE_NUMBERS], err);
+    enum status status = state_bytes_column(budget, &states, ends, count, &batch->columns[keys + PLACE_STATES], err);
     text_builder_close(&states);
     for (uint32_t i = 0; i < PLACE_NUMBERS && status == STATUS_OK; i++) {
         status = state_number_column(budget, values[i], count, &batch->columns[keys + i], err);
+    }
+    if (status == STATUS_OK) {
+        status = state_written_column(&self->ttl, budget, slots, count, &batch->columns[keys + PLACE_WRITTEN], err);
+    }
+    if (status == STATUS_OK) {
+        status = call_states_generation_column(&self->states, slots, count, &batch->columns[keys + PLACE_GENERATION], err);
     }
     for (uint32_t i = 0; i < keys && status == STATUS_OK; i++) {
         status = key_table_gather(self->table, i, slots, count, &batch->columns[i], err);
@@ -166,7 +180,7 @@ static enum status save_by_time(struct over_node *self, struct snapshot_writer *
 {
     struct row_save *save;
     struct dirty_slots *dirty = self->changed.followed ? &self->dirty : NULL;
-    uint32_t columns = self->spec->over.partition_count + (uint32_t)ARRAY_LENGTH(place_columns);
+    uint32_t columns = self->spec->over.partition_count + PLACE_COLUMNS;
     TRY(save_rows(self, writer, TABLE_WAITING, false, all, err));
     TRY(snapshot_expire(writer, TABLE_WAITING, time_add(self->node.watermark, 1), err));
     if (!self->changed.followed && !snapshot_is_full(writer)) {
@@ -201,6 +215,24 @@ static enum status find_partitions(struct over_node *self, const struct batch *b
     return key_table_find_or_insert(self->table, batch, keys, self->hashes, self->slots, err);
 }
 
+/* What a partition has beside its place. */
+static enum status restore_record(struct over_node *self, struct over_partition *partition, const struct snapshot_rows *rows, uint32_t row,
+                                  struct error *err)
+{
+    const struct batch *batch = rows->batch;
+    uint32_t first = self->spec->over.partition_count, slot = partition->slot;
+    uint32_t generation = call_states_generation(&batch->columns[first + PLACE_GENERATION], row);
+    TRY(state_map_set(&self->restored, rows->chain, rows->ids[row], slot, err));
+    TRY(state_map_set(&self->restored_generations, rows->chain, rows->ids[row], generation, err));
+    TRY(state_restore_written(&self->ttl, slot, batch, row, first + PLACE_WRITTEN, err));
+    if (generation != 0) {
+        TRY(call_states_restore_record(&self->states, slot, generation, err));
+    }
+    return self->run.calls == NULL
+               ? STATUS_OK
+               : call_set_load(self->run.calls, &self->states, partition->record, snapshot_text(batch, row, first + PLACE_STATES), err);
+}
+
 static enum status restore_partitions(struct over_node *self, const struct snapshot_rows *rows, struct error *err)
 {
     const struct batch *batch = rows->batch;
@@ -219,10 +251,9 @@ static enum status restore_partitions(struct over_node *self, const struct snaps
                                                .begin = (uint32_t)snapshot_number(batch, row, count + PLACE_BEGIN),
                                                .end = (uint32_t)snapshot_number(batch, row, count + PLACE_END),
                                                .next = (uint32_t)snapshot_number(batch, row, count + PLACE_NEXT)};
-        TRY(state_map_set(&self->restored, rows->chain, rows->ids[row], self->slots[row], err));
-        if (self->run.calls != NULL) {
-            TRY(call_set_load(self->run.calls, &self->states, partition->record, snapshot_text(batch, row, count + PLACE_NUMBERS), err));
-        }
+        partition->origin = snapshot_number(batch, row, count + PLACE_ORIGIN);
+        partition->restored = true;
+        TRY(restore_record(self, partition, rows, row, err));
     }
     return STATUS_OK;
 }
@@ -239,6 +270,9 @@ static enum status restore_sorted(struct over_node *self, const struct batch *ba
                                          .row = self->handles[row],
                                          .ordinal = snapshot_number(batch, row, stored + ROW_ORDINAL),
                                          .weight = snapshot_number(batch, row, stored + ROW_WEIGHT)};
+        if (!self->streams) {
+            TRY(state_restore_written(&self->ttl, self->slots[row], batch, row, stored + ROW_WRITTEN, err));
+        }
         TRY(over_put_sorted(self, partition, &item, err));
     }
     return STATUS_OK;
@@ -281,7 +315,9 @@ enum status over_restore(struct node *node, uint32_t table, const struct snapsho
         return restore_items(self, rows->batch, err);
     }
     for (uint32_t row = 0; row < rows->batch->count; row++) {
-        self->slots[row] = state_map_get(&self->restored, rows->chain, call_set_distinct_record(rows->batch, row));
+        uint64_t record = call_set_distinct_record(rows->batch, row), id = record & UINT32_MAX;
+        bool forgotten = state_map_get(&self->restored_generations, rows->chain, id) != record >> 32;
+        self->slots[row] = forgotten ? SLOT_NONE : state_map_get(&self->restored, rows->chain, id);
     }
     uint32_t places[CHUNK_ROWS];
     return call_states_restore(self->run.calls, &self->states, table - TABLE_DISTINCT, rows->batch, self->slots, places, err);
@@ -293,15 +329,16 @@ static int compare_positions(const void *left, const void *right)
     return (l > r) - (l < r);
 }
 
-/* Sorts the items by position and leaves out those before the base. */
+/* Sorts the items by position and leaves out those before the base; of a partition that is forgotten, all. */
 static enum status settle_items(struct over_node *self, struct over_partition *partition, struct error *err)
 {
     struct over_items *items = &partition->items;
     uint32_t dropped = 0;
+    int64_t base = partition->restored ? partition->origin + partition->place.base : INT64_MAX;
     if (items->count > 0) {
         qsort(items->items, items->count, sizeof *items->items, compare_positions);
     }
-    while (dropped < items->count && items->items[dropped].weight < partition->place.base) {
+    while (dropped < items->count && items->items[dropped].weight < base) {
         bool last_copy = dropped + 1 == items->count || items->items[dropped + 1].row != items->items[dropped].row;
         if (last_copy) {
             row_store_free(self->store, items->items[dropped].row);
@@ -313,7 +350,7 @@ static enum status settle_items(struct over_node *self, struct over_partition *p
         memmove(items->items, items->items + dropped, items->count * sizeof *items->items);
     }
     for (uint32_t i = 0; i < items->count; i++) {
-        if (items->items[i].weight != partition->place.base + i) {
+        if (items->items[i].weight != base + i) {
             return error_set(err, ERROR_STATE_CORRUPT, "a partition of OVER misses a row");
         }
         items->items[i].weight = 1;
@@ -324,15 +361,29 @@ static enum status settle_items(struct over_node *self, struct over_partition *p
     return STATUS_OK;
 }
 
+/* All that was there of it was rows of one that is forgotten. */
+static void drop_unknown(struct over_node *self, struct over_partition *partition)
+{
+    uint32_t slot = partition->slot;
+    if (partition->restored || self->table == NULL) {
+        return;
+    }
+    *over_partition_place(self, slot) = NULL;
+    over_partition_free(self, partition);
+    key_table_remove(self->table, slot);
+}
+
 enum status over_restored(struct node *node, struct error *err)
 {
     struct over_node *self = (struct over_node *)node;
     uint32_t slots = self->table == NULL ? 1 : key_table_slots(self->table);
     state_map_close(&self->restored);
+    state_map_close(&self->restored_generations);
     for (uint32_t slot = 0; slot < slots; slot++) {
         struct over_partition *partition = *over_partition_place(self, slot);
         if (partition != NULL && self->streams) {
             TRY(settle_items(self, partition, err));
+            drop_unknown(self, partition);
         } else if (partition != NULL) {
             TRY(over_show_again(self, partition, err));
         }

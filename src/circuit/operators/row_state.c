@@ -14,12 +14,15 @@ struct row_save {
     int64_t numbers[ROW_STATE_NUMBERS][CHUNK_ROWS];
 };
 
+const char row_state_written_name[] = "written";
+
 enum status row_state_declare(struct arena *arena, const struct schema *stored, const char *const *numbers, uint32_t count,
                               const char *name, struct snapshot_table *table, struct error *err)
 {
     struct column columns[ROW_STATE_NUMBERS];
     for (uint32_t i = 0; i < count; i++) {
-        columns[i] = (struct column){.name = numbers[i], .type = &type_bigint_not_null};
+        const struct type *type = numbers[i] == row_state_written ? &type_bigint : &type_bigint_not_null;
+        columns[i] = (struct column){.name = numbers[i], .type = type};
     }
     *table = (struct snapshot_table){.name = name, .expiry = -1};
     return state_schema_make(arena, stored, NULL, stored->count, columns, count, &table->schema, err);
@@ -57,6 +60,16 @@ enum status row_save_begin(struct node *node, struct snapshot_writer *writer, ui
     return status == STATUS_OK ? STATUS_OK : row_save_end(created, status, false, err);
 }
 
+static enum status number_column(struct row_save *save, uint32_t number, struct vector *vector, struct error *err)
+{
+    const struct column *column = &save->node->tables[save->table].schema->columns[save->stored_count + number];
+    if (column->name == row_state_written && save->numbers[number][0] == TTL_NO_TIME) { /* then all are */
+        *vector = (struct vector){.type = &type_bigint, .physical = PHYSICAL_NULL, .count = save->count};
+        return STATUS_OK;
+    }
+    return state_number_column(node_budget(save->node), save->numbers[number], save->count, vector, err);
+}
+
 static enum status save_flush(struct row_save *save, struct error *err)
 {
     struct batch batch = {0};
@@ -67,7 +80,7 @@ static enum status save_flush(struct row_save *save, struct error *err)
     batch.count = save->count;
     enum status status = row_store_gather(save->store, save->ids, save->count, NULL, save->stored_count, batch.columns, err);
     for (uint32_t i = 0; i < save->number_count && status == STATUS_OK; i++) {
-        status = state_number_column(node_budget(save->node), save->numbers[i], save->count, &batch.columns[save->stored_count + i], err);
+        status = number_column(save, i, &batch.columns[save->stored_count + i], err);
     }
     if (status == STATUS_OK) {
         status = snapshot_keep(save->writer, save->table, save->ids, 0, &batch, err);

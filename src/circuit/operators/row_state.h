@@ -16,6 +16,10 @@
 
 enum { ROW_STATE_NUMBERS = 4 };
 
+/* The name of a number that may be missing (BIGINT, TTL_NO_TIME: NULL): when the row was written (state/time_to_live.h). Compared as a
+ * pointer. */
+#define row_state_written ((const char *)row_state_written_name)
+extern const char row_state_written_name[];
 /* The table's schema: the stored columns, then numbers of these names. */
 enum status row_state_declare(struct arena *arena, const struct schema *stored, const char *const *numbers, uint32_t count,
                               const char *name, struct snapshot_table *table, struct error *err);

@@ -3,7 +3,8 @@
  * Table        rows -> how often each side has it, and how often the output shows it.
  * finish_tick  INTERSECT ALL shows min(left, right), EXCEPT ALL max(left - right, 0); without ALL at most one. The difference to what is
  *              shown is emitted. NULLs are equal.
- * State        "rows": a row, how often each side has it; what the output shows follows from that.
+ * Time-to-live A row that no side has touched for so long is forgotten.
+ * State        "rows": a row, how often each side has it, when it was written; what the output shows follows from that.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,9 @@ struct set_node {
     uint32_t *columns, column_count;
     uint32_t *touched, touched_count, touched_capacity;
     struct dirty_slots dirty;
+    struct time_to_live ttl;
+    bool lossy;        /* rows may be withdrawn that are forgotten: no count is below zero */
+    uint32_t arrivals; /* rows of this tick */
     uint64_t hashes[CHUNK_ROWS];
     uint32_t slots[CHUNK_ROWS];
     int64_t weights[CHUNK_ROWS];
@@ -48,11 +52,50 @@ static enum status set_touch(struct set_node *self, struct set_counts *counts, u
     return self->node.circuit->incremental ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
 }
 
+static enum status set_renew(struct set_node *self, uint32_t count, struct error *err)
+{
+    struct set_counts *counts = key_table_values(self->table, 0);
+    ttl_set_now(&self->ttl, node_evaluation(&self->node)->now_us);
+    for (uint32_t k = 0; k < count; k++) {
+        if (ttl_has_expired(&self->ttl, self->slots[k])) {
+            counts[self->slots[k]] = (struct set_counts){0};
+        }
+        TRY(ttl_write(&self->ttl, self->slots[k], err));
+    }
+    self->arrivals += count;
+    return STATUS_OK;
+}
+
+static enum status set_remove(struct set_node *self, uint32_t slot, struct error *err)
+{
+    key_table_remove(self->table, slot);
+    ttl_forget(&self->ttl, slot);
+    return self->node.circuit->incremental ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
+}
+
+static enum status set_sweep(struct set_node *self, struct error *err)
+{
+    uint32_t expired[CHUNK_ROWS], room = TTL_SWEEP_MIN + self->arrivals;
+    ttl_set_now(&self->ttl, node_evaluation(&self->node)->now_us);
+    for (uint32_t taken = 0; taken < room; taken += CHUNK_ROWS) {
+        uint32_t count =
+            ttl_sweep(&self->ttl, key_table_slots(self->table), expired, room - taken < CHUNK_ROWS ? room - taken : CHUNK_ROWS);
+        for (uint32_t i = 0; i < count; i++) {
+            TRY(set_remove(self, expired[i], err));
+        }
+    }
+    self->arrivals = 0;
+    return STATUS_OK;
+}
+
 static enum status set_node_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
 {
     struct set_node *self = (struct set_node *)node;
     batch_hash(batch, self->columns, self->column_count, self->hashes);
     TRY(key_table_find_or_insert(self->table, batch, self->columns, self->hashes, self->slots, err));
+    if (ttl_is_set(&self->ttl)) {
+        TRY(set_renew(self, batch_rows(batch), err));
+    }
     struct set_counts *counts = key_table_values(self->table, 0);
     struct selection rows = batch_selection(batch);
     for (uint32_t k = 0; k < rows.count; k++) {
@@ -102,37 +145,53 @@ static enum status set_flush(struct set_node *self, struct error *err)
     return status;
 }
 
+static enum status set_emit(struct set_node *self, uint32_t slot, int64_t weight, struct error *err)
+{
+    self->slots[self->count] = slot;
+    self->weights[self->count++] = weight;
+    return self->count == node_chunk_rows(&self->node) ? set_flush(self, err) : STATUS_OK;
+}
+
+/* What has not changed goes out and comes again where there is a time-to-live, so that it lives on in the state of those who read it. */
+static enum status set_show(struct set_node *self, uint32_t slot, struct set_counts *row, struct error *err)
+{
+    for (uint32_t side = 0; side < 2 && self->lossy; side++) {
+        row->sides[side] = row->sides[side] < 0 ? 0 : row->sides[side];
+    }
+    int64_t shown = set_shown(self->spec, row), before = row->shown;
+    row->touched = 0;
+    row->shown = shown;
+    if (shown != before) {
+        return set_emit(self, slot, shown - before, err);
+    }
+    if (!ttl_is_set(&self->ttl) || shown == 0) {
+        return STATUS_OK;
+    }
+    TRY(set_emit(self, slot, -shown, err));
+    return set_emit(self, slot, shown, err);
+}
+
 static enum status set_node_finish_tick(struct node *node, const struct tick *tick, struct error *err)
 {
     (void)tick;
     struct set_node *self = (struct set_node *)node;
     struct set_counts *counts = key_table_values(self->table, 0);
-    uint32_t limit = node_chunk_rows(node);
     for (uint32_t i = 0; i < self->touched_count; i++) {
-        uint32_t slot = self->touched[i];
-        struct set_counts *row = &counts[slot];
-        int64_t shown = set_shown(self->spec, row);
-        row->touched = 0;
-        if (shown == row->shown) {
-            continue;
-        }
-        self->slots[self->count] = slot;
-        self->weights[self->count++] = shown - row->shown;
-        row->shown = shown;
-        if (self->count == limit) {
-            TRY(set_flush(self, err));
-        }
+        TRY(set_show(self, self->touched[i], &counts[self->touched[i]], err));
     }
     TRY(set_flush(self, err));
     for (uint32_t i = 0; i < self->touched_count; i++) {
         const struct set_counts *row = &counts[self->touched[i]];
         if (row->sides[0] == 0 && row->sides[1] == 0) {
-            key_table_remove(self->table, self->touched[i]);
+            TRY(set_remove(self, self->touched[i], err));
         }
     }
     self->touched_count = 0;
+    if (ttl_is_set(&self->ttl)) {
+        TRY(set_sweep(self, err));
+    }
     node->metrics.state_keys = key_table_count(self->table);
-    node->metrics.state_bytes = key_table_bytes(self->table);
+    node->metrics.state_bytes = key_table_bytes(self->table) + ttl_bytes(&self->ttl);
     node_pass_watermark(node);
     return STATUS_OK;
 }
@@ -143,6 +202,7 @@ static void set_node_close(struct node *node)
     key_table_destroy(self->table);
     free(self->touched);
     dirty_slots_close(&self->dirty);
+    ttl_close(&self->ttl);
 }
 
 /* ---- state ---- */
@@ -150,7 +210,8 @@ static void set_node_close(struct node *node)
 static enum status set_declare(struct set_node *self, struct error *err)
 {
     static const struct column sides[] = {{.name = "left", .type = &type_bigint_not_null},
-                                          {.name = "right", .type = &type_bigint_not_null}};
+                                          {.name = "right", .type = &type_bigint_not_null},
+                                          {.name = "written", .type = &type_bigint}};
     struct arena *arena = node_arena(&self->node);
     const struct input_spec *input = &self->spec->left;
     struct snapshot_table *table;
@@ -177,14 +238,14 @@ static enum status set_columns(void *owner, const uint32_t *slots, uint32_t coun
         }
         TRY(state_number_column(node_budget(&self->node), sides[side], count, &batch->columns[self->column_count + side], err));
     }
-    return STATUS_OK;
+    return state_written_column(&self->ttl, node_budget(&self->node), slots, count, &batch->columns[self->column_count + 2], err);
 }
 
 static enum status set_save(struct node *node, struct snapshot_writer *writer, struct error *err)
 {
     struct set_node *self = (struct set_node *)node;
     struct dirty_slots *dirty = node->circuit->incremental ? &self->dirty : NULL;
-    return state_save_slots(writer, 0, self->column_count + 2, self->table, 0, dirty, set_columns, self, err);
+    return state_save_slots(writer, 0, self->column_count + 3, self->table, 0, dirty, set_columns, self, err);
 }
 
 static enum status set_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
@@ -200,6 +261,7 @@ static enum status set_restore(struct node *node, uint32_t table, const struct s
         made->sides[0] = snapshot_number(batch, row, self->column_count);
         made->sides[1] = snapshot_number(batch, row, self->column_count + 1);
         made->shown = set_shown(self->spec, made);
+        TRY(state_restore_written(&self->ttl, self->slots[row], batch, row, self->column_count + 2, err));
     }
     return STATUS_OK;
 }
@@ -230,6 +292,8 @@ enum status set_node_create(struct circuit *circuit, const struct set_spec *spec
     uint32_t value_bytes = sizeof(struct set_counts);
     TRY(schema_types(circuit->arena, spec->left.schema, &types, err));
     TRY(key_table_create(circuit->budget, types, self->column_count, &value_bytes, 1, &self->table, err));
+    ttl_open(&self->ttl, circuit->budget, spec->ttl_us, circuit->evaluation.now_us);
+    self->lossy = spec->ttl_us > 0 || spec->left.lossy || spec->right.lossy;
     TRY(set_declare(self, err));
     *node = &self->node;
     return STATUS_OK;

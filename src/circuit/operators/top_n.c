@@ -6,6 +6,7 @@
  *              single place (ROW_NUMBER 1) only the best of each partition are looked at.
  * finish_tick  Per touched partition what it shows now is compared with what it showed: the difference is emitted. Both lists are in
  *              the same order, so it is a merge. Rows that went are freed after that.
+ * Time-to-live A partition whose rows have not changed for so long is forgotten as a whole (top_n_ttl.c). Without partition columns nothing is.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -99,6 +100,9 @@ static enum status top_n_touch(struct top_n *self, struct partition *partition, 
     } else if (self->changed.followed) {
         TRY(dirty_slots_mark(&self->dirty, slot, err));
     }
+    if (ttl_is_set(&self->ttl)) {
+        TRY(ttl_write(&self->ttl, slot, err));
+    }
     touched->slot = slot;
     touched->first = self->before.count;
     partition->touched = self->touched_count;
@@ -118,7 +122,7 @@ static enum status top_n_drop_row(struct top_n *self, row_handle row, struct err
     return STATUS_OK;
 }
 
-static enum status top_n_remove(struct top_n *self, struct partition *partition, struct sorted_place place, struct error *err)
+enum status top_n_remove(struct top_n *self, struct partition *partition, struct sorted_place place, struct error *err)
 {
     struct sorted_item *item = sorted_rows_at(&partition->rows, &place);
     TRY(top_n_drop_row(self, item->row, err));
@@ -296,6 +300,9 @@ static enum status top_n_receive(struct node *node, uint32_t input, const struct
     } else {
         TRY(top_n_find_partitions(self, batch, err));
     }
+    if (ttl_is_set(&self->ttl)) {
+        TRY(top_n_renew(self, batch_rows(batch), err));
+    }
     struct batch chosen = *batch;
     chosen.selected = self->selected;
     chosen.selected_count = top_n_choose(self, batch);
@@ -374,6 +381,9 @@ static enum status top_n_settle(struct top_n *self, const struct touched_partiti
     struct sorted_place end;
     partition->touched = 0;
     self->after.count = 0;
+    if (self->lossy && self->negatives > 0) {
+        TRY(top_n_drop_negatives(self, partition, err));
+    }
     TRY(top_n_show(self, partition, &self->after, &end, err));
     TRY(top_n_emit_difference(self, touched, err));
     TRY(top_n_cut(self, partition, end, err));
@@ -385,7 +395,10 @@ static enum status top_n_settle(struct top_n *self, const struct touched_partiti
         }
         if (self->table != NULL) {
             key_table_remove(self->table, touched->slot);
+            ttl_forget(&self->ttl, touched->slot);
         }
+    } else if (ttl_is_set(&self->ttl)) { /* the time of the partition is saved with its rows */
+        TRY(touched_rows_mark(&self->changed, partition->rows.blocks[0]->items[0].row, err));
     }
     return STATUS_OK;
 }
@@ -402,6 +415,9 @@ static enum status top_n_finish_tick(struct node *node, const struct tick *tick,
         row_store_free(self->store, self->gone[i]);
     }
     self->gone_count = 0;
+    if (ttl_is_set(&self->ttl)) {
+        TRY(top_n_sweep(self, err));
+    }
     self->touched_count = 0;
     self->before.count = 0;
     node->metrics.state_keys = self->table == NULL ? 1 : key_table_count(self->table);
@@ -429,6 +445,7 @@ static void top_n_close(struct node *node)
     free(self->gone);
     dirty_slots_close(&self->dirty);
     touched_rows_close(&self->changed);
+    ttl_close(&self->ttl);
 }
 
 static const struct node_type top_n_type = {
@@ -471,6 +488,8 @@ enum status top_n_create(struct circuit *circuit, const struct top_n_spec *spec,
     TRY(row_order_init(&self->order, circuit->arena, self->store, spec->input.schema, spec->order, spec->order_count, spec->input.ordered,
                        err));
     TRY(row_output_create(&self->node, self->store, spec->output, spec->rank_column, &self->output, err));
+    ttl_open(&self->ttl, circuit->budget, self->table == NULL ? 0 : spec->ttl_us, circuit->evaluation.now_us);
+    self->lossy = spec->ttl_us > 0 || spec->input.lossy;
     TRY(top_n_declare(self, err));
     *node = &self->node;
     return STATUS_OK;

@@ -31,6 +31,9 @@ static enum status put_rows(struct leaving_rows *leaving, struct error *err)
     if (status == STATUS_OK) {
         status = state_number_column(budget, leaving->weights, leaving->count, &batch.columns[stored + 1], err);
     }
+    if (status == STATUS_OK) { /* "written": partitions with a time-to-live stay in memory */
+        status = state_written_column(&self->ttl, budget, leaving->units, leaving->count, &batch.columns[stored + 2], err);
+    }
     if (status == STATUS_OK) {
         status = cold_table_put(leaving->cold, &batch, leaving->units, err);
     }

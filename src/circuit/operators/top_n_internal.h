@@ -45,6 +45,9 @@ struct top_n {
     struct dirty_slots dirty; /* checkpoints: partitions and rows that changed */
     struct touched_rows changed;
     struct cold_table *cold; /* NULL: no database */
+    struct time_to_live ttl; /* of partitions (top_n_ttl.c) */
+    bool lossy;              /* rows may be withdrawn that are forgotten */
+    uint32_t arrivals;       /* rows of this tick */
     uint64_t hashes[CHUNK_ROWS];
     uint32_t slots[CHUNK_ROWS];
     uint16_t selected[CHUNK_ROWS];
@@ -57,6 +60,15 @@ static inline struct partition *top_n_partition(struct top_n *self, uint32_t slo
 {
     return self->table == NULL ? &self->single : (struct partition *)key_table_values(self->table, 0) + slot;
 }
+/* Takes an item out of a partition; its row is freed at the end of the tick. */
+enum status top_n_remove(struct top_n *self, struct partition *partition, struct sorted_place place, struct error *err);
+/* top_n_ttl.c */
+/* Partitions of the chunk's rows whose time is over begin anew. */
+enum status top_n_renew(struct top_n *self, uint32_t count, struct error *err);
+/* Takes out what was withdrawn and is not there. */
+enum status top_n_drop_negatives(struct top_n *self, struct partition *partition, struct error *err);
+/* Removes partitions that have expired: a part, by the rows of the tick. */
+enum status top_n_sweep(struct top_n *self, struct error *err);
 /* top_n_state.c: the state table "rows": the rows of all partitions, with their ordinals and weights. */
 enum status top_n_declare(struct top_n *self, struct error *err);
 enum status top_n_save(struct node *node, struct snapshot_writer *writer, struct error *err);

@@ -2,7 +2,7 @@
 
 enum status top_n_declare(struct top_n *self, struct error *err)
 {
-    static const char *const numbers[] = {"ordinal", "weight"};
+    static const char *const numbers[] = {"ordinal", "weight", row_state_written};
     const struct input_spec *input = &self->spec->input;
     struct arena *arena = node_arena(&self->node);
     struct snapshot_table *table;
@@ -23,7 +23,7 @@ static enum status save_partition(struct top_n *self, uint32_t slot, struct row_
         return STATUS_OK;
     }
     while ((item = sorted_rows_at(&top_n_partition(self, slot)->rows, &place)) != NULL) {
-        const int64_t numbers[] = {item->ordinal, item->weight};
+        const int64_t numbers[] = {item->ordinal, item->weight, ttl_written_us(&self->ttl, slot)};
         TRY(row_save_add(save, item->row, numbers, err));
         place.at++;
     }
@@ -68,6 +68,7 @@ enum status top_n_add_rows(struct top_n *self, const struct batch *batch, struct
                                          .row = self->handles[row],
                                          .ordinal = snapshot_number(batch, row, stored),
                                          .weight = snapshot_number(batch, row, stored + 1)};
+        TRY(state_restore_written(&self->ttl, self->slots[row], batch, row, stored + 2, err));
         partition->total += item.weight;
         self->negatives += item.weight < 0;
         struct sorted_place place = sorted_rows_seek(&partition->rows, &self->order, &item);

@@ -2,6 +2,12 @@
 
 /* What stops, is restored and goes on shows the same changes, tick by tick, as what never stopped. */
 enum { SEEDS = RESTART_SEEDS(25), PLANS = 4, EVERY = (1 << RESTART_COLUMNS) - 1 };
+enum { TTL = 1 << 20 }; /* of a variant: state has a time-to-live */
+
+static int64_t ttl_of(const struct restart_case *test)
+{
+    return (test->variant & TTL) != 0 ? 9 * RESTART_SECOND : 0;
+}
 
 static const uint32_t by_key[] = {COLUMN_K}, by_key_and_text[] = {COLUMN_K, COLUMN_S}, by_array[] = {COLUMN_A};
 static const uint32_t all_columns[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
@@ -37,7 +43,8 @@ static struct node *make_deduplicate(struct circuit *circuit, const struct resta
                                           .keep_last = (test->variant & KEEP_LAST) != 0,
                                           .processing_time = (test->variant & BY_CLOCK) != 0,
                                           .rank_column = (test->variant & RANKED) != 0,
-                                          .output = (test->variant & RANKED) != 0 ? &ranked : &restart_schema};
+                                          .output = (test->variant & RANKED) != 0 ? &ranked : &restart_schema,
+                                          .ttl_us = ttl_of(test)};
     require(deduplicate_create(circuit, COPY(spec), inputs[0], &node, &err), &err);
     return node;
 }
@@ -56,6 +63,10 @@ static void deduplicate_goes_on(void **state)
         {"the last to come", {by_both}, 1, EVERY, make_deduplicate, KEEP_LAST | BY_CLOCK, .spills = true},
         {"the last to come, ordered", {ordered}, 1, EVERY, make_deduplicate, KEEP_LAST | BY_CLOCK, .spills = true},
         {"the last of an array", {{.keys = by_array, .key_count = 1}}, 1, EVERY, make_deduplicate, KEEP_LAST, .spills = true},
+        {"the last by time with a time-to-live", {by_k}, 1, EVERY, make_deduplicate, KEEP_LAST | TTL},
+        {"the first by time with a time-to-live", {ordered}, 1, EVERY, make_deduplicate, TTL},
+        {"the first to come with a time-to-live", {by_both}, 1, EVERY, make_deduplicate, BY_CLOCK | TTL},
+        {"the last to come with a time-to-live", {ordered}, 1, EVERY, make_deduplicate, KEEP_LAST | BY_CLOCK | TTL},
     };
     check(tests, ARRAY_LENGTH(tests));
 }
@@ -66,8 +77,11 @@ static struct node *make_set(struct circuit *circuit, const struct restart_case 
 {
     struct node *node;
     struct error err;
-    const struct set_spec spec = {
-        .left = restart_input(test, 0), .right = restart_input(test, 1), .except = test->variant % 2 == 1, .all = test->variant >= 2};
+    const struct set_spec spec = {.left = restart_input(test, 0),
+                                  .right = restart_input(test, 1),
+                                  .except = test->variant % 2 == 1,
+                                  .all = (test->variant & 2) != 0,
+                                  .ttl_us = ttl_of(test)};
     require(set_node_create(circuit, COPY(spec), inputs[0], inputs[1], &node, &err), &err);
     return node;
 }
@@ -82,6 +96,8 @@ static void set_operations_go_on(void **state)
         {"EXCEPT", {feed, feed}, 2, columns, make_set, 1},
         {"INTERSECT ALL", {feed, feed}, 2, columns, make_set, 2},
         {"EXCEPT ALL", {feed, feed}, 2, columns, make_set, 3},
+        {"INTERSECT with a time-to-live", {feed, feed}, 2, columns, make_set, 0 | TTL},
+        {"EXCEPT ALL with a time-to-live", {feed, feed}, 2, columns, make_set, 3 | TTL},
     };
     check(tests, ARRAY_LENGTH(tests));
 }
@@ -131,7 +147,8 @@ static struct node *make_top_n(struct circuit *circuit, const struct restart_cas
                                     .first = (test->variant & TOP_DEEP) != 0 ? 3 : 1,
                                     .last = (test->variant & TOP_DEEP) != 0 ? 200 : 3,
                                     .rank_column = numbered,
-                                    .output = numbered ? &ranked : &restart_schema};
+                                    .output = numbered ? &ranked : &restart_schema,
+                                    .ttl_us = ttl_of(test)};
     require(top_n_create(circuit, COPY(spec), inputs[0], &node, &err), &err);
     return node;
 }
@@ -155,6 +172,10 @@ static void top_n_goes_on(void **state)
         {"ROW_NUMBER of ordered equal rows", {early_ordered}, 1, few, make_top_n, RANK_ROW_NUMBER | TOP_RANKED, .spills = true},
         {"RANK of changes", {early}, 1, EVERY, make_top_n, RANK_RANK | TOP_RANKED, .spills = true},
         {"DENSE_RANK of changes", {early}, 1, few, make_top_n, RANK_DENSE_RANK | TOP_RANKED, .spills = true},
+        {"ROW_NUMBER with a time-to-live", {grows}, 1, EVERY, make_top_n, RANK_ROW_NUMBER | TOP_RANKED | TTL},
+        {"RANK, ordered, with a time-to-live", {ordered}, 1, EVERY, make_top_n, RANK_RANK | TTL},
+        {"ROW_NUMBER of changes with a time-to-live", {early}, 1, few, make_top_n, RANK_ROW_NUMBER | TOP_DEEP | TTL},
+        {"DENSE_RANK of changes with a time-to-live", {changes}, 1, EVERY, make_top_n, RANK_DENSE_RANK | TOP_RANKED | TTL},
         {"the first rows of all", {whole}, 1, EVERY, make_top_n, RANK_ROW_NUMBER | TOP_DEEP},
     };
     check(tests, ARRAY_LENGTH(tests));
@@ -390,7 +411,7 @@ static const struct call_text all_calls[] = {
     {"APPROX_COUNT_DISTINCT", COLUMN_S, false, -1},
 };
 
-enum { GROUP_GLOBAL = 1, GROUP_SETS = 2, GROUP_FAILS = 4, GROUP_TTL = 8, GROUP_PLAIN = 16 };
+enum { GROUP_GLOBAL = 1, GROUP_SETS = 2, GROUP_FAILS = 4, GROUP_PLAIN = 16 };
 static struct node *make_group(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs)
 {
     struct node *node;
@@ -405,7 +426,7 @@ static struct node *make_group(struct circuit *circuit, const struct restart_cas
         .key_count = test->feeds[0].key_count,
         .calls = calls,
         .call_count = count,
-        .ttl_us = (test->variant & GROUP_TTL) != 0 ? 9 * RESTART_SECOND : 0,
+        .ttl_us = ttl_of(test),
         .emit_empty_row = sets || ((test->variant & GROUP_GLOBAL) != 0 && circuit->worker == 0),
         .empty_row_by_hash = sets,
     };
@@ -429,10 +450,10 @@ static void group_by_goes_on(void **state)
         {"aggregates over all", {{.changes = true, .early = true}}, 1, EVERY, make_group, GROUP_GLOBAL, .spills = true},
         {"aggregates over all, growing", {{.ordered = true}}, 1, EVERY, make_group, GROUP_GLOBAL, .spills = true},
         {"GROUPING SETS with the empty one", {by_both}, 1, EVERY, make_group, GROUP_SETS, .spills = true},
-        {"GROUP BY with a time-to-live", {grows}, 1, EVERY, make_group, GROUP_TTL},
-        {"GROUP BY of changes with a time-to-live", {by_both}, 1, EVERY, make_group, GROUP_TTL},
-        {"GROUP BY of changes with a time-to-live, spilled", {by_both}, 1, EVERY, make_group, GROUP_TTL | GROUP_PLAIN, .spills = true},
-        {"GROUPING SETS with a time-to-live", {by_both}, 1, EVERY, make_group, GROUP_SETS | GROUP_TTL},
+        {"GROUP BY with a time-to-live", {grows}, 1, EVERY, make_group, TTL},
+        {"GROUP BY of changes with a time-to-live", {by_both}, 1, EVERY, make_group, TTL},
+        {"GROUP BY of changes with a time-to-live, spilled", {by_both}, 1, EVERY, make_group, TTL | GROUP_PLAIN, .spills = true},
+        {"GROUPING SETS with a time-to-live", {by_both}, 1, EVERY, make_group, GROUP_SETS | TTL},
     };
     check(tests, ARRAY_LENGTH(tests));
 }
@@ -525,6 +546,7 @@ static struct node *make_over(struct circuit *circuit, const struct restart_case
                  .following = 0,
                  .calls = calls,
                  .call_count = count},
+        .ttl_us = ttl_of(test),
         .event_time = (variant & (OVER_BY_TIME | OVER_CLOCK)) == OVER_BY_TIME,
         .processing_time = (variant & OVER_CLOCK) != 0,
         .output = COPY(output),
@@ -554,6 +576,18 @@ static void over_goes_on(void **state)
         {"OVER changes, ROWS", {changes}, 1, EVERY, make_over, OVER_ROWS},
         {"OVER changes, all before", {early}, 1, few, make_over, OVER_RANGE | OVER_ALL},
         {"OVER changes, looking ahead", {early}, 1, few, make_over, OVER_ROWS | OVER_ALL | OVER_LOOKS},
+        {"OVER time, ROWS, with a time-to-live", {grows}, 1, EVERY, make_over, OVER_BY_TIME | OVER_ROWS | TTL},
+        {"OVER time, ROWS, ordered, with a time-to-live", {ordered}, 1, EVERY, make_over, OVER_BY_TIME | OVER_ROWS | TTL},
+        {"OVER time, all before, with a time-to-live", {ordered}, 1, EVERY, make_over, OVER_BY_TIME | OVER_RANGE | OVER_ALL | TTL},
+        {"OVER the clock with a time-to-live", {clock}, 1, EVERY, make_over, OVER_BY_TIME | OVER_CLOCK | OVER_ROWS | TTL},
+        {"OVER the clock, all before, with a time-to-live",
+         {clock},
+         1,
+         EVERY,
+         make_over,
+         OVER_BY_TIME | OVER_CLOCK | OVER_ROWS | OVER_ALL | TTL},
+        {"OVER changes with a time-to-live", {changes}, 1, EVERY, make_over, OVER_ROWS | TTL},
+        {"OVER changes, all before, with a time-to-live", {early}, 1, few, make_over, OVER_RANGE | OVER_ALL | TTL},
         {"OVER changes, no partitions", {{.changes = true}}, 1, EVERY, make_over, OVER_ROWS},
     };
     check(tests, ARRAY_LENGTH(tests));

@@ -120,6 +120,12 @@ static void ttl_goes_on_with_the_times_of_a_checkpoint(void **state)
     assert_false(ttl_has_expired(&ttl, 0));
     assert_true(ttl_has_expired(&ttl, 1));
     assert_true(ttl_has_expired(&ttl, 2));
+    uint32_t expired[4]; /* what had expired is removed like others, and stays so over another checkpoint */
+    assert_int_equal(ttl_sweep(&ttl, 6, expired, 4), 2);
+    assert_int_equal(expired[0] + expired[1], 1 + 2);
+    require(ttl_restore(&ttl, 1, 0, &err), &err);
+    require(ttl_restore(&ttl, 2, ttl_written_us(&ttl, 1), &err), &err);
+    assert_true(ttl_has_expired(&ttl, 2));
     ttl_set_now(&ttl, DAY + 6 * SECOND);
     assert_true(ttl_has_expired(&ttl, 0));
     ttl_set_now(&ttl, DAY + 9 * SECOND - 1000);
