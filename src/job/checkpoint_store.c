@@ -196,6 +196,7 @@ enum status checkpoint_thread_start(struct checkpointer *self, struct error *err
     if (failed != 0) {
         return error_set(err, ERROR_THREAD, "cannot start the thread that stores checkpoints: %s", strerror(failed));
     }
+    (void)pthread_setname_np(self->thread, "checkpoints");
     self->has_thread = true;
     return STATUS_OK;
 }
