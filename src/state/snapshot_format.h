@@ -10,6 +10,7 @@
 #ifndef SPATE_STATE_SNAPSHOT_FORMAT_H
 #define SPATE_STATE_SNAPSHOT_FORMAT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/hash.h"
@@ -23,7 +24,7 @@ struct snapshot_file_header {
     char magic[8];
     uint32_t version, full;
     uint32_t worker, worker_count, max_parallelism; /* whose: tables that are placed by a hash have its key groups only */
-    uint32_t zero;
+    uint32_t check;                                 /* lower half of XXH3 over all before it */
 };
 struct block_header {
     uint32_t magic;
@@ -42,6 +43,10 @@ void snapshot_resume(struct snapshot_writer *writer, uint32_t first_table);
 /* "one", "every", or "hash" and the columns by which rows are placed: "hash 0 2". */
 void snapshot_place_print(const struct snapshot_table *table, struct text_builder *text);
 
+static inline uint32_t file_header_check(const struct snapshot_file_header *header)
+{
+    return (uint32_t)hash_bytes(header, offsetof(struct snapshot_file_header, check));
+}
 static inline uint64_t block_checksum(const struct block_header *header, const void *payload)
 {
     return hash_combine(hash_bytes(header, 24), hash_bytes(payload, header->bytes));

@@ -414,8 +414,8 @@ static enum status check_file_header(struct snapshot_reader *reader, const char 
         return error_set(err, ERROR_STATE_CORRUPT, "the file of state '%s' has version %u; this program reads version %d", reader->file,
                          header->version, SNAPSHOT_VERSION);
     }
-    if (header->worker_count == 0 || header->worker >= header->worker_count) {
-        return corrupt(reader, "it is of a worker that cannot be", err);
+    if (header->check != file_header_check(header) || header->worker >= header->worker_count) {
+        return corrupt(reader, "the checksum of its header differs", err);
     }
     return STATUS_OK;
 }

@@ -321,9 +321,16 @@ enum status snapshot_write_cells(struct snapshot_writer *writer, uint32_t table,
 
 /* ---- the file ---- */
 
+static enum status put_file_header(const struct snapshot_writer *writer, snapshot_put *put, void *context, struct error *err)
+{
+    struct snapshot_file_header header = writer->file;
+    header.check = file_header_check(&header);
+    return put(context, &header, sizeof header, err);
+}
+
 enum status snapshot_stream(struct snapshot_writer *writer, snapshot_put *put, void *context, struct error *err)
 {
-    TRY(put(context, &writer->file, sizeof writer->file, err));
+    TRY(put_file_header(writer, put, context, err));
     writer->put = put;
     writer->put_context = context;
     return STATUS_OK;
@@ -350,7 +357,7 @@ enum status snapshot_finish(struct snapshot_writer *writer, snapshot_put *put, v
     if (writer->put != NULL) {
         return STATUS_OK;
     }
-    TRY(put(context, &writer->file, sizeof writer->file, err));
+    TRY(put_file_header(writer, put, context, err));
     for (uint32_t i = 0; i < writer->block_count; i++) {
         TRY(put_kept(writer, &writer->blocks[i], put, context, err));
     }
