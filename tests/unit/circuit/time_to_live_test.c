@@ -376,6 +376,109 @@ static void semi_and_anti_forget_without_a_word(void **state)
     harness_close(&anti.base);
 }
 
+/* ---- Top-N, deduplication, set operations, OVER ---- */
+
+static void open_deduplicate(struct harness *harness, bool keep_last)
+{
+    static struct deduplicate_spec spec;
+    struct node *node;
+    struct error err;
+    open_at_zero(harness);
+    spec = (struct deduplicate_spec){.input = {.schema = &schema},
+                                     .keys = by_key,
+                                     .key_count = 1,
+                                     .time_column = 1,
+                                     .keep_last = keep_last,
+                                     .processing_time = true,
+                                     .output = &schema,
+                                     .ttl_us = 10 * SECOND};
+    require(deduplicate_create(harness->circuit, &spec, harness->feed, &node, &err), &err);
+    harness_capture(harness, node);
+}
+
+static void first_row_is_a_first_one_again_after_its_time(void **state)
+{
+    (void)state;
+    struct harness harness;
+    open_deduplicate(&harness, false);
+    play(&harness, 0, 1, 5, 1);
+    assert_string_equal(changes(&harness), "+1 1|5|s5");
+    play(&harness, 9, 1, 7, 1); /* no write: the first row has won */
+    assert_string_equal(changes(&harness), "");
+    play(&harness, 10, 1, 8, 1);
+    assert_string_equal(changes(&harness), "+1 1|8|s8");
+    harness_close(&harness);
+}
+
+static void last_row_replaces_what_is_not_forgotten(void **state)
+{
+    (void)state;
+    struct harness harness;
+    open_deduplicate(&harness, true);
+    play(&harness, 0, 1, 5, 1);
+    play(&harness, 9, 1, 7, 1); /* a write */
+    play(&harness, 18, 1, 8, 1);
+    assert_string_equal(changes(&harness), "+1 1|8|s8");
+    play(&harness, 28, 1, 4, 1);
+    assert_string_equal(changes(&harness), "+1 1|4|s4");
+    harness_close(&harness);
+}
+
+static void top_n_forgets_whole_partitions(void **state)
+{
+    (void)state;
+    static const struct sort_key by_value[] = {{.column = 1, .descending = true}};
+    static struct top_n_spec spec;
+    struct harness harness;
+    struct node *node;
+    struct error err;
+    open_at_zero(&harness);
+    spec = (struct top_n_spec){.input = {.schema = &schema, .changes = true},
+                               .partition = by_key,
+                               .partition_count = 1,
+                               .order = by_value,
+                               .order_count = 1,
+                               .first = 1,
+                               .last = 1,
+                               .output = &schema,
+                               .ttl_us = 10 * SECOND};
+    require(top_n_create(harness.circuit, &spec, harness.feed, &node, &err), &err);
+    harness_capture(&harness, node);
+    play(&harness, 0, 1, 5, 1);
+    play(&harness, 9, 1, 4, 1); /* the partition lives on, with its first row */
+    play(&harness, 18, 1, 2, 1);
+    assert_string_equal(changes(&harness), "+1 1|5|s5");
+    play(&harness, 28, 1, 4, -1); /* of a partition that is forgotten */
+    assert_string_equal(changes(&harness), "");
+    play(&harness, 29, 1, 4, 1); /* and no debt is left */
+    assert_string_equal(changes(&harness), "+1 1|4|s4");
+    play(&harness, 60, 2, 1, 1);
+    assert_int_equal(node->metrics.state_keys, 1);
+    harness_close(&harness);
+}
+
+static void except_forgets_rows(void **state)
+{
+    (void)state;
+    static struct set_spec spec;
+    struct join_harness harness;
+    struct error err;
+    open_at_zero(&harness.base);
+    struct circuit *circuit = harness.base.circuit;
+    harness.right = arena_alloc(circuit->arena, sizeof *harness.right);
+    require(circuit_add(circuit, harness.right, &feed_type, "right", NULL, 0, &err), &err);
+    spec = (struct set_spec){
+        .left = {.schema = &schema, .changes = true}, .right = {.schema = &schema, .changes = true}, .except = true, .ttl_us = 10 * SECOND};
+    require(set_node_create(circuit, &spec, harness.base.feed, harness.right, &harness.node, &err), &err);
+    harness_capture(&harness.base, harness.node);
+    assert_string_equal(right(&harness, 0, 1, 5, 1), "");
+    assert_string_equal(left(&harness, 9, 1, 5, 1), ""); /* both sides are written */
+    assert_string_equal(right(&harness, 18, 1, 5, -1), "+1 1|5|s5");
+    assert_string_equal(left(&harness, 28, 1, 5, -1), ""); /* forgotten: what was shown stays */
+    assert_string_equal(left(&harness, 29, 1, 5, 1), "+1 1|5|s5");
+    harness_close(&harness.base);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +494,10 @@ int main(void)
         cmocka_unit_test(join_takes_back_what_an_expired_row_had_made),
         cmocka_unit_test(expired_row_that_comes_again_is_a_new_one),
         cmocka_unit_test(semi_and_anti_forget_without_a_word),
+        cmocka_unit_test(first_row_is_a_first_one_again_after_its_time),
+        cmocka_unit_test(last_row_replaces_what_is_not_forgotten),
+        cmocka_unit_test(top_n_forgets_whole_partitions),
+        cmocka_unit_test(except_forgets_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
