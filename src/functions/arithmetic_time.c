@@ -7,6 +7,7 @@
 #include "data/calendar.h"
 #include "functions/program.h"
 #include "functions/tables.h"
+#include "functions/time_functions.h"
 
 enum { MS_PER_DAY = 86400000, NS_PER_US = 1000 };
 
@@ -58,24 +59,65 @@ static int128_t ns_add_months(int128_t ns, int32_t months)
 #define NAME        nanoseconds_add_month
 #define VALUE(a, b) ns_add_months(a, b)
 #include "functions/binary.inc"
-#define L           int32_t
-#define R           int64_t
-#define O           int32_t
-#define NAME        months_multiply
-#define VALUE(a, b) ((uint64_t)(a) * (uint64_t)(b))
-#include "functions/binary.inc"
-#define L           int64_t
-#define R           int64_t
-#define O           int64_t
-#define NAME        us_multiply
-#define VALUE(a, b) ((uint64_t)(a) * (uint64_t)(b))
-#include "functions/binary.inc"
+
+/* Intervals do not wrap: one that is too long is no interval. */
+static void fail_interval(struct kernel_call *call, uint32_t row)
+{
+    kernel_fail(call, row, ERROR_VALUE_OUT_OF_RANGE, "the interval is out of range");
+}
+
+static void months_multiply(struct kernel_call *call)
+{
+    TIME_EACH_ROW(call, row)
+    {
+        if (__builtin_mul_overflow(vector_int32(call->args[0])[row], vector_int64(call->args[1])[row], &vector_int32(call->result)[row])) {
+            fail_interval(call, row);
+        }
+    }
+}
+
+static void us_multiply(struct kernel_call *call)
+{
+    TIME_EACH_ROW(call, row)
+    {
+        if (__builtin_mul_overflow(vector_int64(call->args[0])[row], vector_int64(call->args[1])[row], &vector_int64(call->result)[row])) {
+            fail_interval(call, row);
+        }
+    }
+}
+
+static void months_add(struct kernel_call *call)
+{
+    TIME_EACH_ROW(call, row)
+    {
+        if (__builtin_add_overflow(vector_int32(call->args[0])[row], vector_int32(call->args[1])[row], &vector_int32(call->result)[row])) {
+            fail_interval(call, row);
+        }
+    }
+}
+
+static void us_add(struct kernel_call *call)
+{
+    TIME_EACH_ROW(call, row)
+    {
+        if (__builtin_add_overflow(vector_int64(call->args[0])[row], vector_int64(call->args[1])[row], &vector_int64(call->result)[row])) {
+            fail_interval(call, row);
+        }
+    }
+}
 
 static enum status bind_kernel(struct function_binding *binding, kernel_fn *run, uint32_t traits, const struct type *result,
                                struct error *err)
 {
     TRY_ALLOC(binding->result, type_with_nullable(binding->arena, result, function_any_nullable(binding)), err);
     binding->kernel = (struct kernel){.run = run, .traits = FUNCTION_STRICT | FUNCTION_CONSTANT_ARGS | traits};
+    return STATUS_OK;
+}
+
+static enum status bind_checked(struct function_binding *binding, kernel_fn *run, const struct type *result, struct error *err)
+{
+    TRY_ALLOC(binding->result, type_with_nullable(binding->arena, result, function_any_nullable(binding)), err);
+    binding->kernel = (struct kernel){.run = run, .traits = FUNCTION_STRICT | FUNCTION_CAN_FAIL};
     return STATUS_OK;
 }
 
@@ -115,7 +157,7 @@ static enum status bind_scale(struct function_binding *binding, enum arithmetic_
     const struct type *interval = binding->args[0]->type, *number = binding->args[1]->type;
     if (operation == ARITHMETIC_MULTIPLY && type_is_integer(number)) {
         TRY_ALLOC(binding->args[1], expression_cast(binding->arena, binding->args[1], &type_bigint, false), err);
-        return bind_kernel(binding, interval->kind == TYPE_INTERVAL_MONTH ? months_multiply : us_multiply, FUNCTION_TOTAL, interval, err);
+        return bind_checked(binding, interval->kind == TYPE_INTERVAL_MONTH ? months_multiply : us_multiply, interval, err);
     }
     if (operation == ARITHMETIC_DIVIDE && type_is_integer(number)) {
         const struct type *same = interval->kind == TYPE_INTERVAL_MONTH ? &type_int : &type_bigint;
@@ -144,7 +186,7 @@ static enum status bind_sum(struct function_binding *binding, struct error *err)
         return bind_shift(binding, err);
     }
     if (type_is_interval(left) && left->kind == right->kind) {
-        return bind_kernel(binding, arithmetic_kernel(ARITHMETIC_ADD, type_physical(left)), FUNCTION_TOTAL, left, err);
+        return bind_checked(binding, left->kind == TYPE_INTERVAL_MONTH ? months_add : us_add, left, err);
     }
     return function_refuse(binding, err);
 }

@@ -5,22 +5,21 @@
 #include "functions/tables.h"
 #include "functions/time_functions.h"
 
-static int64_t wrapping_multiply(int64_t left, int64_t right)
-{
-    return (int64_t)((uint64_t)left * (uint64_t)right);
-}
+enum { MONTHS_MAX = 12 * 400000 }; /* 64 bits of microseconds are 292 thousand years */
 
-static int64_t wrapping_add(int64_t left, int64_t right)
+/* false: no 64 bits of microseconds hold it. */
+static bool add_units(enum time_unit unit, int64_t count, int64_t *us)
 {
-    return (int64_t)((uint64_t)left + (uint64_t)right);
-}
-
-static int64_t add_units(enum time_unit unit, int64_t count, int64_t us)
-{
-    if (time_unit_months(unit) > 0) {
-        return time_add_months(us, wrapping_multiply(count, time_unit_months(unit)));
+    int64_t months, distance, midnight;
+    if (time_unit_months(unit) == 0) {
+        return !__builtin_mul_overflow(count, time_unit_us(unit), &distance) && !__builtin_add_overflow(*us, distance, us);
     }
-    return wrapping_add(us, wrapping_multiply(count, time_unit_us(unit)));
+    if (__builtin_mul_overflow(count, time_unit_months(unit), &months) || months > MONTHS_MAX || months < -MONTHS_MAX) {
+        return false;
+    }
+    int32_t days = timestamp_days(*us);
+    return !__builtin_mul_overflow((int64_t)date_add_months(days, (int32_t)months), US_PER_DAY, &midnight) &&
+           !__builtin_add_overflow(midnight, *us - days * US_PER_DAY, us);
 }
 
 static void put_result(struct kernel_call *call, uint32_t row, int64_t us, uint32_t nanos)
@@ -50,7 +49,10 @@ static void run_add(struct kernel_call *call)
         if (local) {
             us = time_zone_to_local(call->evaluation->zone, us);
         }
-        us = add_units(unit, counts[row], us);
+        if (!add_units(unit, counts[row], &us)) {
+            kernel_fail(call, row, ERROR_VALUE_OUT_OF_RANGE, "the time that is %lld units later is out of range", (long long)counts[row]);
+            continue;
+        }
         if (local) {
             us = time_zone_to_utc(call->evaluation->zone, us);
         }
@@ -90,7 +92,7 @@ static enum status bind_add(struct function_binding *binding, struct error *err)
     TRY(add_result(binding, unit, type, nullable, err));
     enum time_unit *data;
     TRY_ALLOC(data, arena_copy(binding->arena, &unit, sizeof unit), err);
-    binding->kernel = (struct kernel){.run = run_add, .traits = FUNCTION_STRICT | FUNCTION_TOTAL, .data = data};
+    binding->kernel = (struct kernel){.run = run_add, .traits = FUNCTION_STRICT | FUNCTION_CAN_FAIL, .data = data};
     return STATUS_OK;
 }
 
