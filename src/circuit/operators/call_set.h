@@ -78,9 +78,9 @@ enum status call_states_restore_record(struct call_states *states, uint32_t slot
 
 /* A record's states as bytes, and back into a zeroed record. */
 void call_set_save(const struct call_set *set, const void *record, struct text_builder *out);
-/* Of many records, at records + slot * stride: those of the k-th slot end at ends[k] of `out`. */
-void call_set_save_slots(const struct call_set *set, const uint8_t *records, uint32_t stride, const uint32_t *slots, uint32_t count,
-                         struct text_builder *out, size_t *ends);
+/* Those of many records, at records + slot * stride, as a new column of BYTES. */
+enum status call_set_states_column(const struct call_set *set, const uint8_t *records, uint32_t stride, const uint32_t *slots,
+                                   uint32_t count, struct vector *vector, struct error *err);
 enum status call_set_load(struct call_set *set, struct call_states *states, void *record, struct text bytes, struct error *err);
 /* The layouts (state/snapshot.h) of a table whose column `states` is such bytes. */
 enum status call_set_layouts(const struct call_set *set, uint32_t states, struct snapshot_table *table, struct error *err);

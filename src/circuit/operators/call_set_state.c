@@ -33,7 +33,7 @@ static size_t plain_bytes(const struct call_set *set)
     return bytes;
 }
 
-static char *put_plain(const struct call_set *set, const uint8_t *record, char *to)
+static void put_plain(const struct call_set *set, const uint8_t *record, char *to)
 {
     for (uint32_t i = 0; i < set->call_count; i++) {
         uint32_t length = set->calls[i].accumulator.state_bytes;
@@ -44,27 +44,44 @@ static char *put_plain(const struct call_set *set, const uint8_t *record, char *
             memcpy(to, state + at, sizeof(uint64_t));
         }
     }
-    return to;
 }
 
-void call_set_save_slots(const struct call_set *set, const uint8_t *records, uint32_t stride, const uint32_t *slots, uint32_t count,
-                         struct text_builder *out, size_t *ends)
+static enum status plain_column(const struct call_set *set, size_t bytes, const uint8_t *records, uint32_t stride, const uint32_t *slots,
+                                uint32_t count, struct vector *vector, struct error *err)
 {
     enum { AHEAD = 16 };
-    size_t bytes = plain_bytes(set), begin = out->length;
-    char *to = bytes == 0 ? NULL : text_append_room(out, bytes * count);
-    for (uint32_t k = 0; k < count; k++) {
+    struct string_heap heap = {.budget = set->circuit->budget, .target = vector};
+    TRY(vector_create(set->circuit->budget, &state_bytes_type, count, vector, err));
+    char *to = string_heap_alloc(&heap, bytes * count, err);
+    if (to == NULL) {
+        vector_release(vector);
+        return err->status;
+    }
+    for (uint32_t k = 0; k < count; k++, to += bytes) {
         if (k + AHEAD < count) {
             __builtin_prefetch(records + (size_t)slots[k + AHEAD] * stride);
         }
-        if (to != NULL) {
-            to = put_plain(set, records + (size_t)slots[k] * stride, to);
-            ends[k] = begin + bytes * (k + 1);
-        } else {
-            call_set_save(set, records + (size_t)slots[k] * stride, out);
-            ends[k] = out->length;
-        }
+        put_plain(set, records + (size_t)slots[k] * stride, to);
+        vector_strings(vector)[k] = string_view_make(to, bytes);
     }
+    return STATUS_OK;
+}
+
+enum status call_set_states_column(const struct call_set *set, const uint8_t *records, uint32_t stride, const uint32_t *slots,
+                                   uint32_t count, struct vector *vector, struct error *err)
+{
+    size_t bytes = plain_bytes(set), ends[CHUNK_ROWS];
+    struct text_builder states = {0};
+    if (bytes > 0) {
+        return plain_column(set, bytes, records, stride, slots, count, vector, err);
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        call_set_save(set, records + (size_t)slots[k] * stride, &states);
+        ends[k] = states.length;
+    }
+    enum status status = state_bytes_column(set->circuit->budget, &states, ends, count, vector, err);
+    text_builder_close(&states);
+    return status;
 }
 
 static enum status load_corrupt(const struct bound_call *call, struct error *err)

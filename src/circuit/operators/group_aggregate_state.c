@@ -56,18 +56,13 @@ enum status group_aggregate_columns(void *owner, const uint32_t *slots, uint32_t
         TRY(key_table_gather(self->table, i, slots, count, &batch->columns[i], err));
     }
     int64_t weights[CHUNK_ROWS];
-    size_t ends[CHUNK_ROWS];
-    struct text_builder states = {0};
-    call_set_save_slots(self->calls, (const uint8_t *)record_at(self, 0) + sizeof(struct group_record), self->record_bytes, slots, count,
-                        &states, ends);
+    struct budget *budget = node_budget(&self->node);
+    struct vector *columns = batch->columns + key_count;
+    TRY(call_set_states_column(self->calls, (const uint8_t *)record_at(self, 0) + sizeof(struct group_record), self->record_bytes, slots,
+                               count, &columns[GROUP_STATES], err));
     for (uint32_t k = 0; k < count; k++) {
         weights[k] = record_at(self, slots[k])->weight;
     }
-    struct budget *budget = node_budget(&self->node);
-    struct vector *columns = batch->columns + key_count;
-    enum status status = state_bytes_column(budget, &states, ends, count, &columns[GROUP_STATES], err);
-    text_builder_close(&states);
-    TRY(status);
     TRY(state_number_column(budget, weights, count, &columns[GROUP_WEIGHT], err));
     TRY(residue_column(self, slots, count, &columns[GROUP_RESIDUE], err));
     TRY(state_written_column(&self->ttl, budget, slots, count, &columns[GROUP_WRITTEN], err));

@@ -66,14 +66,15 @@ enum status state_written_column(const struct time_to_live *ttl, struct budget *
     return STATUS_OK;
 }
 
+const struct type state_bytes_type = {.kind = TYPE_VARBINARY, .precision = LENGTH_MAX};
+
 enum status state_bytes_column(struct budget *budget, const struct text_builder *bytes, const size_t *ends, uint32_t count,
                                struct vector *vector, struct error *err)
 {
-    static const struct type bytes_not_null = {.kind = TYPE_VARBINARY, .precision = LENGTH_MAX};
     if (bytes->failed) {
         return error_set(err, ERROR_BUDGET_SPENT, "no room for the state of an operator");
     }
-    TRY(vector_create(budget, &bytes_not_null, count, vector, err));
+    TRY(vector_create(budget, &state_bytes_type, count, vector, err));
     struct string_heap heap = {.budget = budget, .target = vector};
     size_t total = count == 0 ? 0 : ends[count - 1];
     char *copy = "";

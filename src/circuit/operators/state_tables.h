@@ -43,7 +43,8 @@ static inline enum status state_restore_written(struct time_to_live *ttl, uint32
     }
     return ttl_restore(ttl, entry, vector_is_valid(written, row) ? vector_int64(written)[row] : TTL_NO_TIME, err);
 }
-/* BYTES NOT NULL: value k ends at ends[k] of `bytes`, where the next begins. */
+extern const struct type state_bytes_type; /* BYTES NOT NULL */
+/* Of that type: value k ends at ends[k] of `bytes`, where the next begins. */
 enum status state_bytes_column(struct budget *budget, const struct text_builder *bytes, const size_t *ends, uint32_t count,
                                struct vector *vector, struct error *err);
 

@@ -79,13 +79,8 @@ static enum status pane_columns(void *owner, const uint32_t *slots, uint32_t cou
     }
     TRY(fill_numbers(groups, slots, count, &batch->columns[layout->key_count], err));
     const uint8_t *records = key_table_values(table, 0);
-    size_t ends[CHUNK_ROWS];
-    struct text_builder states = {0};
-    call_set_save_slots(layout->calls, records + sizeof(int64_t), layout->record_bytes, slots, count, &states, ends);
-    enum status status =
-        state_bytes_column(node_budget(&groups->self->node), &states, ends, count, &batch->columns[layout->key_count + GROUP_NUMBERS], err);
-    text_builder_close(&states);
-    return status;
+    return call_set_states_column(layout->calls, records + sizeof(int64_t), layout->record_bytes, slots, count,
+                                  &batch->columns[layout->key_count + GROUP_NUMBERS], err);
 }
 
 static enum status save_pane(struct window_aggregate *self, struct pane *pane, struct snapshot_writer *writer, struct error *err)
