@@ -13,9 +13,11 @@ struct reading {
     struct saved_reading tables;
 };
 
-static enum status take(void *context, const struct saved_table *table, const struct batch *rows, struct error *err)
+static enum status take(void *context, const struct saved_table *table, const struct batch *rows, const struct snapshot_rows *stored,
+                        struct error *err)
 {
     (void)table;
+    (void)stored;
     struct reading *self = context;
     struct batch batch = {0};
     TRY(batch_ref(rows, &batch, err));

@@ -31,13 +31,20 @@ static const struct option_def savepoint_options[] = {
      .summary = "The table of the operator; not needed where it has one only."},
 };
 
+/* What a row of state has beside its columns: by these the tables of an operator refer to each other. */
+enum { METADATA_ROW_ID = UINT32_MAX - 1, METADATA_WORKER };
+static const struct {
+    const char *key;
+    uint32_t column;
+} metadata[] = {{"row-id", METADATA_ROW_ID}, {"worker", METADATA_WORKER}};
+
 struct savepoint_source {
     struct source base;
     struct source_context context;
     struct storage *storage;
     struct saved_state state;
     const struct saved_table *table;
-    uint32_t *columns; /* of the table, by column that is read */
+    uint32_t *columns; /* of the table, or METADATA_..., by column that is read */
 };
 
 /* ---- the state and its table ---- */
@@ -125,6 +132,20 @@ static enum status find_column(const struct saved_table *table, const char *name
     return refuse_unknown(table, name, err);
 }
 
+static enum status find_metadata(const struct source_column *wanted, uint32_t *column, struct error *err)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(metadata); i++) {
+        if (strcmp(metadata[i].key, wanted->metadata_key) == 0) {
+            *column = metadata[i].column;
+            return type_equal_ignoring_nullable(wanted->type, &type_bigint)
+                       ? STATUS_OK
+                       : error_set(err, ERROR_INVALID_DEFINITION, "the metadata '%s' is BIGINT", wanted->metadata_key);
+        }
+    }
+    return error_set(err, ERROR_INVALID_DEFINITION, "the connector 'savepoint' has no metadata '%s'; it has 'row-id' and 'worker'",
+                     wanted->metadata_key);
+}
+
 static enum status check_columns(struct savepoint_source *self, struct error *err)
 {
     const struct source_context *context = &self->context;
@@ -134,11 +155,9 @@ static enum status check_columns(struct savepoint_source *self, struct error *er
     }
     TRY_ALLOC(self->columns, arena_alloc(context->arena, (context->column_count + 1) * sizeof *self->columns), err);
     for (uint32_t i = 0; i < context->column_count; i++) {
-        if (context->columns[i].metadata_key != NULL) {
-            return error_set(err, ERROR_INVALID_DEFINITION, "the connector 'savepoint' has no metadata '%s'",
-                             context->columns[i].metadata_key);
-        }
-        TRY(find_column(self->table, context->columns[i].name, context->columns[i].type, &self->columns[i], err));
+        const struct source_column *column = &context->columns[i];
+        TRY(column->metadata_key != NULL ? find_metadata(column, &self->columns[i], err)
+                                         : find_column(self->table, column->name, column->type, &self->columns[i], err));
     }
     return STATUS_OK;
 }
@@ -190,20 +209,45 @@ struct savepoint_reader {
     int64_t next; /* number of the next row */
 };
 
-static enum status choose_columns(const struct savepoint_source *source, const struct batch *rows, uint32_t first, uint32_t count,
-                                  struct batch *batch, struct error *err)
+/* Rows of a batch: all of them, or some of the end. */
+struct taken {
+    const struct batch *rows;
+    const struct snapshot_rows *stored;
+    uint32_t first, count;
+    uint16_t kept[CHUNK_ROWS]; /* unless all are */
+};
+
+static enum status metadata_column(const struct taken *taken, struct budget *budget, uint32_t column, const struct type *type,
+                                   struct vector *vector, struct error *err)
 {
-    uint16_t kept[CHUNK_ROWS];
-    bool whole = first == 0 && count == rows->count;
-    for (uint32_t i = 0; i < count && !whole; i++) {
-        kept[i] = (uint16_t)(first + i);
+    TRY(vector_create(budget, type, taken->count, vector, err));
+    for (uint32_t i = 0; i < taken->count; i++) {
+        vector_int64(vector)[i] = column == METADATA_WORKER ? taken->stored->chain : (int64_t)taken->stored->ids[taken->first + i];
+    }
+    return STATUS_OK;
+}
+
+static enum status choose_column(const struct savepoint_source *source, const struct taken *taken, uint32_t i, struct vector *vector,
+                                 struct error *err)
+{
+    uint32_t column = source->columns[i];
+    struct budget *budget = source->context.budget;
+    if (column >= METADATA_ROW_ID) {
+        return metadata_column(taken, budget, column, source->context.columns[i].type, vector, err);
+    }
+    const struct vector *from = &taken->rows->columns[column];
+    return taken->first == 0 ? vector_ref(from, vector, err) : vector_gather(budget, from, taken->kept, taken->count, vector, err);
+}
+
+static enum status choose_columns(const struct savepoint_source *source, struct taken *taken, struct batch *batch, struct error *err)
+{
+    for (uint32_t i = 0; i < taken->count; i++) {
+        taken->kept[i] = (uint16_t)(taken->first + i);
     }
     TRY(batch_init(batch, source->context.column_count, err));
-    batch->count = count;
+    batch->count = taken->count;
     for (uint32_t i = 0; i < source->context.column_count; i++) {
-        const struct vector *column = &rows->columns[source->columns[i]];
-        enum status status = whole ? vector_ref(column, &batch->columns[i], err)
-                                   : vector_gather(source->context.budget, column, kept, count, &batch->columns[i], err);
+        enum status status = choose_column(source, taken, i, &batch->columns[i], err);
         if (status != STATUS_OK) {
             batch_release(batch);
             return status;
@@ -213,7 +257,8 @@ static enum status choose_columns(const struct savepoint_source *source, const s
 }
 
 /* Waits until the batch before was taken. */
-static enum status give(void *context, const struct saved_table *table, const struct batch *rows, struct error *err)
+static enum status give(void *context, const struct saved_table *table, const struct batch *rows, const struct snapshot_rows *stored,
+                        struct error *err)
 {
     (void)table;
     struct savepoint_reader *self = context;
@@ -223,7 +268,8 @@ static enum status give(void *context, const struct saved_table *table, const st
     if (passed == rows->count) {
         return STATUS_OK;
     }
-    TRY(choose_columns((const struct savepoint_source *)self->base.source, rows, passed, rows->count - passed, &batch, err));
+    struct taken taken = {.rows = rows, .stored = stored, .first = passed, .count = rows->count - passed};
+    TRY(choose_columns((const struct savepoint_source *)self->base.source, &taken, &batch, err));
     pthread_mutex_lock(&self->mutex);
     while (self->given.count > 0 && !self->leaving) {
         pthread_cond_wait(&self->changed, &self->mutex);
@@ -401,7 +447,9 @@ static enum status savepoint_seek(struct reader *reader, const struct source_pos
 
 const struct source_type savepoint_source_type = {
     .name = "savepoint",
-    .summary = "A table of a checkpoint or savepoint, as rows; without columns the table gets those of the state.",
+    .summary =
+        "A table of a checkpoint or savepoint, as rows; without columns the table gets those of the state. Metadata: row-id and worker, by "
+        "which the tables of an operator refer to each other.",
     .options = savepoint_options,
     .option_count = ARRAY_LENGTH(savepoint_options),
     .settings_bytes = sizeof(struct savepoint_settings),

@@ -158,14 +158,14 @@ static enum status show_rows(const struct saved_table *table, const struct batch
     return STATUS_OK;
 }
 
-static enum status give(struct saved_reading *self, const struct saved_table *table, const struct batch *stored, struct error *err)
+static enum status give(struct saved_reading *self, const struct saved_table *table, const struct snapshot_rows *stored, struct error *err)
 {
     struct batch rows;
     TRY(batch_init(&rows, table->schema.count, err));
-    rows.count = stored->count;
-    enum status status = show_rows(table, stored, &rows, err);
+    rows.count = stored->batch->count;
+    enum status status = show_rows(table, stored->batch, &rows, err);
     if (status == STATUS_OK) {
-        status = self->take(self->context, table, &rows, err);
+        status = self->take(self->context, table, &rows, stored, err);
     } else {
         error_add_context(err, "in table '%s' of operator %s", table->declared.name, table->operator_id);
     }
@@ -181,7 +181,7 @@ static enum status take(void *context, void *handle, const struct snapshot_table
     struct saved_table *table = handle;
     table->rows += rows->batch->count;
     table->bytes += rows->stored_bytes;
-    return table->wanted ? give(self, table, rows->batch, err) : STATUS_OK;
+    return table->wanted ? give(self, table, rows, err) : STATUS_OK;
 }
 
 enum status saved_tables_read(const struct saved_state *state, struct saved_reading *reading, struct error *err)

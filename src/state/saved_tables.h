@@ -24,7 +24,9 @@ struct saved_table {
     uint64_t rows, bytes;           /* as far as they were read */
     bool wanted;
 };
-typedef enum status saved_rows(void *context, const struct saved_table *table, const struct batch *batch, struct error *err);
+/* stored: the same rows as they are in the file, with their ids. */
+typedef enum status saved_rows(void *context, const struct saved_table *table, const struct batch *batch,
+                               const struct snapshot_rows *stored, struct error *err);
 struct saved_reading {
     struct arena *arena;
     struct budget *budget;
