@@ -305,6 +305,7 @@ static void *read_all(void *context)
     self->ended = true;
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->mutex);
+    buffer_trim();
     return NULL;
 }
 
