@@ -1,7 +1,7 @@
 # What people type. meson and ninja do the work; the first build installs what is missing (scripts/install-dependencies).
 BUILD ?= build
 SPATE = $(BUILD)/spate
-.PHONY: all spate demo test test-crash bench check format install clean dependencies
+.PHONY: all spate demo test test-crash test-memory bench check format install clean dependencies
 
 all: spate
 spate: $(BUILD)/build.ninja
@@ -22,6 +22,10 @@ test: spate
 # The long one: KILLS=500; SEED and JOB as a failure printed them.
 test-crash: spate
 	@tests/crash/run $(BUILD) --kills $(or $(KILLS),500) $(if $(SEED),--seed $(SEED)) $(if $(JOB),'$(JOB)')
+
+# State of 2.5 GB in a budget of 256 MB: a minute on a quiet machine, and 2 GB of disk.
+test-memory: spate
+	@tests/memory/run $(SPATE)
 
 bench: spate
 	@scripts/install-dependencies build bench
