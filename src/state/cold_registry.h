@@ -11,8 +11,8 @@
 
 /* How a job keeps state that does not fit. */
 struct cold_settings {
-    const char *driver; /* NULL: all state is in memory */
-    const char *where;  /* the folder below which the job's is (state/cold_folder.h); NULL: its default */
+    const char *driver;  /* NULL: all state is in memory */
+    const char *where;   /* the folder below which the job's is (state/cold_folder.h); NULL: its default */
     double memory_share; /* of what the account has left when the job starts */
     enum cold_compression compression;
     bool evict_all; /* for tests: after each tick nothing stays in memory that can go */
