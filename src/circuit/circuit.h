@@ -57,6 +57,7 @@ struct circuit {
     struct text_builder notices; /* lines for the user; whoever tells them clears it */
     /* State larger than memory, set by job/. Until the first tick a restore may put another database in the place of the first, so
      * operators look here when they need it. NULL: all state is in tables. */
+    bool spills;                       /* set before nodes are made: there will be a database */
     struct cold_db *cold, *cold_taken; /* cold_taken: the operators have it */
     bool cold_evict_all;               /* debug.spill-all: after each tick nothing stays in tables that can be in the database */
     /* circuit_save: the database goes into the checkpoint: what changed is written to it, not to the writer, full or not. False: all rows go

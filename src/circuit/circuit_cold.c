@@ -57,7 +57,7 @@ enum status node_fetch_keys(struct node *node, struct cold_table *cold, const st
     TRY(node_relieve(node, err));
     TRY(cold_table_fetch_keys(cold, batch, keys, hashes, &added, err));
     if (added) {
-        batch_hash(batch, keys, cold->layout.key_count, hashes);
+        batch_hash(batch, keys, cold->layouts[0].key_count, hashes);
     }
     return STATUS_OK;
 }

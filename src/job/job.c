@@ -108,6 +108,7 @@ static enum status job_build(struct job *job, struct budget *budget, const struc
         worker->circuit->cancelled = &job->cancelled;
         worker->circuit->held_meeting = job->held_meeting;
         worker->circuit->evaluation.now_us = job_now_us(job);
+        worker->circuit->spills = job->settings.cold.driver != NULL;
         TRY(plan_build(job->plan, worker->circuit, err));
         TRY(job_keep_history(job, worker->circuit, err));
         TRY(circuit_name_nodes(worker->circuit, err));

@@ -92,6 +92,7 @@ enum status cold_rows_add(struct cold_rows *rows, struct text key, struct text v
 static enum status decode(struct cold_rows *rows, const uint32_t *columns, uint32_t count, struct batch *batch, struct error *err)
 {
     for (uint32_t i = 0; i < count; i++) {
+        vector_release(&batch->columns[columns[i]]); /* a column may be a key twice */
         TRY(value_decode_column(rows->budget, rows->layout->types[columns[i]], rows->cursors, rows->count, &batch->columns[columns[i]],
                                 err));
     }

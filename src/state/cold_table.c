@@ -15,7 +15,8 @@ struct cold_scratch {
     struct text_builder bytes;
     size_t key_at[CHUNK_ROWS], key_end[CHUNK_ROWS], value_end[CHUNK_ROWS]; /* in `bytes`; a value follows its key */
     uint32_t count;
-    uint32_t unit; /* at hand: place of its slot; UINT32_MAX: none */
+    uint32_t unit;        /* at hand: place of its slot; UINT32_MAX: none */
+    bool put[CHUNK_ROWS]; /* of the slots that are written: it has a unit */
     uint32_t slots[CHUNK_ROWS];
     uint16_t places[PLACES]; /* 1 + index, by hash of the key: keys of a lookup, each once */
     struct cold_write writes[CHUNK_ROWS];
@@ -46,8 +47,17 @@ static enum status need_scratch(struct cold_table *cold, struct error *err)
     return STATUS_OK;
 }
 
-enum status cold_table_open(struct cold_table *cold, struct cold_db *db, const struct cold_layout *layout, const struct cold_owner *owner,
-                            struct key_table *keys, struct error *err)
+static uint8_t stored_mark(uint32_t part)
+{
+    return (uint8_t)(COLD_STORED << COLD_PART_BITS * part);
+}
+
+static uint8_t dirty_mark(uint32_t part)
+{
+    return (uint8_t)(COLD_DIRTY << COLD_PART_BITS * part);
+}
+
+static enum status open_part(struct cold_table *cold, uint32_t part, const struct cold_layout *layout, struct error *err)
 {
     assert(layout->value_count > 0);
     uint32_t *columns = malloc((layout->key_count + layout->more_count + 1) * sizeof *columns);
@@ -56,17 +66,30 @@ enum status cold_table_open(struct cold_table *cold, struct cold_db *db, const s
     }
     memcpy(columns, layout->keys, layout->key_count * sizeof *columns);
     memcpy(columns + layout->key_count, layout->more, layout->more_count * sizeof *columns);
+    cold->key_columns[part] = columns;
+    cold->layouts[part] = *layout;
+    TRY(cold_read_count(cold->db, layout, &cold->stored[part], err));
+    cold->out_of[part] = cold->stored[part];
+    cold->out += cold->stored[part];
+    return STATUS_OK;
+}
+
+enum status cold_table_open(struct cold_table *cold, struct cold_db *db, const struct cold_layout *layouts, uint32_t part_count,
+                            const struct cold_owner *owner, struct key_table *keys, struct error *err)
+{
+    uint8_t dirty = 0;
     cold_table_close(cold);
-    cold->key_columns = columns;
     cold->db = db;
-    cold->layout = *layout;
     cold->owner = *owner;
     cold->keys = keys;
-    TRY(cold_read_count(db, layout, &cold->stored, err));
-    cold->out = cold->stored;
+    cold->part_count = part_count;
+    for (uint32_t part = 0; part < part_count; part++) {
+        TRY(open_part(cold, part, &layouts[part], err));
+        dirty |= dirty_mark(part);
+    }
     TRY(cold_table_reserve(cold, err));
     for (uint32_t slot = 0; slot < key_table_slots(keys); slot++) {
-        cold->marks[slot] = key_table_has(keys, slot) ? COLD_DIRTY : 0;
+        cold->marks[slot] = key_table_has(keys, slot) ? dirty : 0;
     }
     return STATUS_OK;
 }
@@ -74,7 +97,9 @@ enum status cold_table_open(struct cold_table *cold, struct cold_db *db, const s
 void cold_table_close(struct cold_table *cold)
 {
     slot_array_free(cold->budget, cold->marks, cold->mark_count);
-    free(cold->key_columns);
+    for (uint32_t part = 0; part < COLD_PARTS; part++) {
+        free(cold->key_columns[part]);
+    }
     if (cold->scratch != NULL) {
         cold_rows_close(&cold->scratch->rows);
         text_builder_close(&cold->scratch->bytes);
@@ -98,12 +123,12 @@ enum status cold_table_reserve(struct cold_table *cold, struct error *err)
     return STATUS_OK;
 }
 
-enum status cold_table_changed(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
+enum status cold_table_changed(struct cold_table *cold, const uint32_t *slots, uint32_t count, uint32_t part, struct error *err)
 {
     TRY(cold_table_reserve(cold, err));
     for (uint32_t k = 0; k < count; k++) {
         if (slots[k] != SLOT_NONE) {
-            cold_table_touch(cold, slots[k], true);
+            cold_table_touch(cold, slots[k], part);
         }
     }
     return STATUS_OK;
@@ -136,7 +161,7 @@ static void begin_unit(struct cold_table *cold, const struct batch *batch, uint3
 {
     struct cold_scratch *scratch = cold->scratch;
     scratch->key_at[scratch->count] = scratch->bytes.length;
-    cold_append_key(&cold->layout, batch, cold->key_columns, row, &scratch->bytes);
+    cold_append_key(&cold->layouts[cold->part], batch, cold->key_columns[cold->part], row, &scratch->bytes);
     scratch->key_end[scratch->count++] = scratch->bytes.length;
 }
 
@@ -149,9 +174,10 @@ enum status cold_table_put(struct cold_table *cold, const struct batch *batch, c
                 TRY(write_units(cold, err));
             }
             scratch->unit = units[row];
+            scratch->put[units[row]] = true;
             begin_unit(cold, batch, row);
         }
-        cold_append_value(&cold->layout, batch, row, &scratch->bytes);
+        cold_append_value(&cold->layouts[cold->part], batch, row, &scratch->bytes);
         scratch->value_end[scratch->count - 1] = scratch->bytes.length;
     }
     return STATUS_OK;
@@ -164,7 +190,7 @@ static enum status put_rows(struct cold_table *cold, const uint32_t *slots, uint
     }
     struct batch batch = {0};
     uint32_t units[CHUNK_ROWS];
-    TRY(batch_init(&batch, cold->layout.column_count, err));
+    TRY(batch_init(&batch, cold->layouts[cold->part].column_count, err));
     batch.count = count;
     for (uint32_t k = 0; k < count; k++) {
         units[k] = k;
@@ -177,58 +203,75 @@ static enum status put_rows(struct cold_table *cold, const uint32_t *slots, uint
     return status;
 }
 
-/* Up to a chunk of slots, all DIRTY. */
+static enum status remove_slots(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err);
+
+/* Up to a chunk of slots whose part at hand is DIRTY. */
 static enum status write_slots(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
 {
+    uint32_t empty[CHUNK_ROWS], empty_count = 0;
+    uint8_t stored = stored_mark(cold->part), dirty = dirty_mark(cold->part);
     if (count == 0) {
         return STATUS_OK;
     }
     TRY(need_scratch(cold, err));
     cold->scratch->unit = UINT32_MAX;
+    memset(cold->scratch->put, 0, sizeof cold->scratch->put);
     TRY(put_rows(cold, slots, count, err));
     TRY(write_units(cold, err));
     for (uint32_t k = 0; k < count; k++) {
-        cold->stored += (cold->marks[slots[k]] & COLD_STORED) == 0;
-        cold->marks[slots[k]] = (uint8_t)((cold->marks[slots[k]] | COLD_STORED) & ~(unsigned)COLD_DIRTY);
+        uint8_t *mark = &cold->marks[slots[k]];
+        bool was_stored = (*mark & stored) != 0, has_unit = cold->scratch->put[k];
+        cold->stored[cold->part] += has_unit && !was_stored;
+        empty[empty_count] = slots[k];
+        empty_count += was_stored && !has_unit;
+        *mark = (uint8_t)((*mark & ~(unsigned)(stored | dirty)) | (has_unit ? stored : 0U));
     }
-    return STATUS_OK;
+    return remove_slots(cold, empty, empty_count, err);
+}
+
+/* Of the slots those whose part at hand is DIRTY; slots NULL: of all. */
+static enum status write_part(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    uint32_t dirty[CHUNK_ROWS], dirty_count = 0;
+    uint8_t mark = dirty_mark(cold->part);
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t slot = slots == NULL ? k : slots[k];
+        if ((cold->marks[slot] & mark) == 0) {
+            continue;
+        }
+        dirty[dirty_count++] = slot;
+        if (dirty_count == CHUNK_ROWS) {
+            TRY(write_slots(cold, dirty, dirty_count, err));
+            dirty_count = 0;
+        }
+    }
+    return write_slots(cold, dirty, dirty_count, err);
 }
 
 enum status cold_table_write(struct cold_table *cold, struct error *err)
 {
-    uint32_t slots[CHUNK_ROWS], count = 0;
     TRY(cold_table_reserve(cold, err));
-    for (uint32_t slot = 0; slot < key_table_slots(cold->keys); slot++) {
-        if ((cold->marks[slot] & COLD_DIRTY) == 0) {
-            continue;
-        }
-        slots[count++] = slot;
-        if (count == CHUNK_ROWS) {
-            TRY(write_slots(cold, slots, count, err));
-            count = 0;
-        }
+    for (cold->part = 0; cold->part < cold->part_count; cold->part++) {
+        TRY(write_part(cold, NULL, key_table_slots(cold->keys), err));
+        TRY(cold_write_count(cold->db, &cold->layouts[cold->part], cold->stored[cold->part], err));
     }
-    TRY(write_slots(cold, slots, count, err));
-    return cold_write_count(cold->db, &cold->layout, cold->stored, err);
+    return STATUS_OK;
 }
 
 enum status cold_table_evict_slots(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
 {
-    uint32_t dirty[CHUNK_ROWS], dirty_count = 0;
-    for (uint32_t k = 0; k < count; k++) {
-        if ((cold->marks[slots[k]] & COLD_DIRTY) != 0) {
-            dirty[dirty_count++] = slots[k];
-        }
-        if (dirty_count == CHUNK_ROWS || k + 1 == count) {
-            TRY(write_slots(cold, dirty, dirty_count, err));
-            dirty_count = 0;
+    for (cold->part = 0; cold->part < cold->part_count; cold->part++) {
+        TRY(write_part(cold, slots, count, err));
+        for (uint32_t k = 0; k < count; k++) {
+            bool stored = (cold->marks[slots[k]] & stored_mark(cold->part)) != 0;
+            cold->out_of[cold->part] += stored;
+            cold->out += stored;
         }
     }
     TRY(cold->owner.drop(cold->owner.context, slots, count, err));
     for (uint32_t k = 0; k < count; k++) {
         cold->marks[slots[k]] = 0;
     }
-    cold->out += count;
     if (count > 0 && key_table_count(cold->keys) == 0) {
         if (cold->owner.emptied != NULL) {
             cold->owner.emptied(cold->owner.context);
@@ -254,7 +297,7 @@ static uint32_t choose_slots(struct cold_table *cold, uint32_t most, bool all, u
         uint32_t slot = cold->hand < slot_count ? cold->hand : 0;
         cold->hand = slot + 1;
         uint8_t mark = cold->marks[slot];
-        if ((mark & LEAVING) != 0 || (mark & (COLD_STORED | COLD_DIRTY)) == 0 ||
+        if ((mark & LEAVING) != 0 || (mark & ~(unsigned)COLD_USED) == 0 ||
             (cold->owner.pinned != NULL && cold->owner.pinned(cold->owner.context, slot))) {
             continue;
         }
@@ -290,8 +333,10 @@ static enum status gather_keys(struct cold_table *cold, const uint32_t *slots, u
     if (cold->owner.keys != NULL) {
         return cold->owner.keys(cold->owner.context, slots, count, batch, err);
     }
-    for (uint32_t i = 0; i < cold->layout.key_count; i++) {
-        TRY(key_table_gather(cold->keys, i, slots, count, &batch->columns[cold->layout.keys[i]], err));
+    const struct cold_layout *layout = &cold->layouts[cold->part];
+    for (uint32_t i = 0; i < layout->key_count; i++) {
+        vector_release(&batch->columns[layout->keys[i]]); /* a column may be a key twice */
+        TRY(key_table_gather(cold->keys, i, slots, count, &batch->columns[layout->keys[i]], err));
     }
     return STATUS_OK;
 }
@@ -303,7 +348,7 @@ static enum status remove_slots(struct cold_table *cold, const uint32_t *slots, 
     }
     struct batch batch = {0};
     TRY(need_scratch(cold, err));
-    TRY(batch_init(&batch, cold->layout.column_count, err));
+    TRY(batch_init(&batch, cold->layouts[cold->part].column_count, err));
     batch.count = count;
     struct cold_scratch *scratch = cold->scratch;
     enum status status = gather_keys(cold, slots, count, &batch, err);
@@ -319,22 +364,35 @@ static enum status remove_slots(struct cold_table *cold, const uint32_t *slots, 
         scratch->writes[k] =
             (struct cold_write){.key = {scratch->bytes.bytes + scratch->key_at[k], scratch->key_end[k] - scratch->key_at[k]}};
     }
-    cold->stored -= count;
+    cold->stored[cold->part] -= count;
     return cold->db->driver->write(cold->db, scratch->writes, count, err);
+}
+
+static enum status forget_part(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    uint32_t stored[CHUNK_ROWS], stored_count = 0;
+    uint8_t mark = stored_mark(cold->part);
+    for (uint32_t k = 0; k < count; k++) {
+        if ((cold->marks[slots[k]] & mark) == 0) {
+            continue;
+        }
+        cold->marks[slots[k]] &= (uint8_t) ~(unsigned)mark; /* a slot may be there twice */
+        stored[stored_count++] = slots[k];
+        if (stored_count == CHUNK_ROWS) {
+            TRY(remove_slots(cold, stored, stored_count, err));
+            stored_count = 0;
+        }
+    }
+    return remove_slots(cold, stored, stored_count, err);
 }
 
 enum status cold_table_forget(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
 {
-    uint32_t stored[CHUNK_ROWS], stored_count = 0;
+    for (cold->part = 0; cold->part < cold->part_count; cold->part++) {
+        TRY(forget_part(cold, slots, count, err));
+    }
     for (uint32_t k = 0; k < count; k++) {
-        if ((cold->marks[slots[k]] & COLD_STORED) != 0) {
-            stored[stored_count++] = slots[k];
-        }
         cold->marks[slots[k]] = 0;
-        if (stored_count == CHUNK_ROWS || k + 1 == count) {
-            TRY(remove_slots(cold, stored, stored_count, err));
-            stored_count = 0;
-        }
     }
     return STATUS_OK;
 }
@@ -366,11 +424,11 @@ static enum status collect_keys(struct cold_table *cold, const struct batch *bat
     memset(scratch->places, 0, sizeof scratch->places);
     for (uint32_t k = 0; k < rows.count; k++) {
         if (slots[k] != SLOT_NONE) {
-            cold->counters.hits++;
+            cold->counters.hits += cold->part == 0;
             continue;
         }
         size_t at = scratch->bytes.length;
-        cold_append_key(&cold->layout, batch, columns, selection_row(&rows, k), &scratch->bytes);
+        cold_append_key(&cold->layouts[cold->part], batch, columns, selection_row(&rows, k), &scratch->bytes);
         if (scratch->bytes.failed) {
             return no_memory(err);
         }
@@ -398,7 +456,7 @@ static enum status take_rows(void *context, const struct cold_layout *layout, st
     TRY(cold_table_reserve(cold, err));
     for (uint32_t row = 0; row < batch->count; row++) {
         if (slots[row] != SLOT_NONE) {
-            cold->marks[slots[row]] = COLD_STORED | COLD_USED;
+            cold->marks[slots[row]] |= (uint8_t)(stored_mark(cold->part) | COLD_USED);
         }
     }
     return STATUS_OK;
@@ -408,7 +466,7 @@ static enum status add_found(struct cold_table *cold, bool *added, struct error 
 {
     struct cold_scratch *scratch = cold->scratch;
     struct cold_rows *rows = &scratch->rows;
-    rows->layout = &cold->layout;
+    rows->layout = &cold->layouts[cold->part];
     rows->budget = cold->budget;
     rows->take = take_rows;
     rows->context = cold;
@@ -419,20 +477,20 @@ static enum status add_found(struct cold_table *cold, bool *added, struct error 
         }
         *added = true;
         cold->out--;
+        cold->out_of[cold->part]--;
         cold->counters.fetched++;
         TRY(cold_rows_add(rows, scratch->keys[i], value, 0, err));
     }
     return cold_rows_flush(rows, err);
 }
 
-enum status cold_table_fetch(struct cold_table *cold, const struct batch *batch, const uint32_t *columns, const uint32_t *slots,
-                             bool *added, struct error *err)
+static enum status fetch_part(struct cold_table *cold, const struct batch *batch, const uint32_t *columns, const uint32_t *slots,
+                              bool *added, struct error *err)
 {
-    *added = false;
     TRY(need_scratch(cold, err));
     TRY(collect_keys(cold, batch, columns, slots, err));
     struct cold_scratch *scratch = cold->scratch;
-    if (scratch->count == 0) {
+    if (scratch->count == 0 || cold->out_of[cold->part] == 0) {
         return STATUS_OK;
     }
     cold->counters.misses += scratch->count;
@@ -440,6 +498,16 @@ enum status cold_table_fetch(struct cold_table *cold, const struct batch *batch,
     enum status status = add_found(cold, added, err);
     cold->db->driver->release(cold->db, &scratch->values);
     return status;
+}
+
+enum status cold_table_fetch(struct cold_table *cold, const struct batch *batch, const uint32_t *columns, const uint32_t *slots,
+                             bool *added, struct error *err)
+{
+    *added = false;
+    for (cold->part = 0; cold->part < cold->part_count; cold->part++) {
+        TRY(fetch_part(cold, batch, columns, slots, added, err));
+    }
+    return STATUS_OK;
 }
 
 enum status cold_table_fetch_keys(struct cold_table *cold, const struct batch *batch, const uint32_t *keys, const uint64_t *hashes,

@@ -1,16 +1,17 @@
 /* state/cold_table.h: a key table as a write-back cache of units in a database (state/cold_rows.h).
  *
  * For         keyed operators, under a database: what does not fit in memory is written to it, dropped, and fetched when its key comes again.
- * Marks       Per slot: STORED, the database has the unit; DIRTY, not as it is now; USED, touched since the clock's hand last passed.
+ *             A slot may have a unit in each of two state tables, parts 0 and 1: the sides of a join.
+ * Marks       Per slot, and part: STORED, the database has the unit; DIRTY, not as it is now. USED: touched since the clock's hand last passed.
  *             A slot of neither STORED nor DIRTY is not in use, or its operator keeps it out of the database.
- * Invariants  A key that is not in the key table has in the database what it had when it was evicted; `stored` counts the units there, `out`
+ * Invariants  A key that is not in the key table has in the database what it had when it was evicted; one that is there is so with all parts. `stored` counts the units there, `out`
  *             those that are in no slot. So with out == 0 no key need be asked for: state that fits costs the marks and no more.
  *             Before a key is inserted it is fetched (cold_table_fetch), before it is removed it is forgotten (cold_table_forget).
  * Owner       The operator: it knows how a slot's rows look and how they come back.
  *                 keys   the layout's key and `more` columns of some slots, at their places in a batch that is initialised and otherwise empty;
  *                        NULL: they are the columns of the key table
  *                 columns  where a slot has one row: the rows of some slots, in the layout's form, into an initialised batch
- *                 rows   else: the rows of some slots, in the layout's form, slot after slot, through cold_table_put
+ *                 rows   else: the rows of some slots, in the layout's form, slot after slot, through cold_table_put; a slot without a row has no unit
  *                 add    rows, in the layout's form, back into memory; slots: of each row, SLOT_NONE for one that the owner does not want
  *                 drop   forgets slots: state and key; after that they are free
  *                 pinned may the slot not leave now? NULL: all may
@@ -27,7 +28,8 @@
 #include "state/cold_rows.h"
 #include "state/key_table.h"
 
-enum cold_mark { COLD_STORED = 1, COLD_DIRTY = 2, COLD_USED = 4 };
+enum { COLD_PARTS = 2 };
+enum cold_mark { COLD_STORED = 1, COLD_DIRTY = 2, COLD_PART_BITS = 2, COLD_USED = 16 }; /* part p: STORED and DIRTY << COLD_PART_BITS * p */
 
 struct cold_table;
 struct cold_owner {
@@ -48,19 +50,20 @@ struct cold_counters {
 struct cold_table {
     struct budget *budget;
     struct cold_db *db;
-    struct cold_layout layout;
+    struct cold_layout layouts[COLD_PARTS];
+    uint32_t part_count, part; /* part: while the owner is asked for rows, or given some */
     struct cold_owner owner;
     struct key_table *keys;
-    uint32_t *key_columns; /* the layout's keys, then `more` */
-    uint8_t *marks;        /* by slot */
+    uint32_t *key_columns[COLD_PARTS]; /* the layout's keys, then `more` */
+    uint8_t *marks;                    /* by slot */
     uint32_t mark_count, hand;
-    uint64_t stored, out;
+    uint64_t stored[COLD_PARTS], out_of[COLD_PARTS], out; /* out: of all parts */
     struct cold_counters counters;
     struct cold_scratch *scratch; /* made when first needed */
 };
-/* Takes up a database that may hold units of the layout already. Keys that are in the table count as DIRTY. */
-enum status cold_table_open(struct cold_table *cold, struct cold_db *db, const struct cold_layout *layout, const struct cold_owner *owner,
-                            struct key_table *keys, struct error *err);
+/* Takes up a database that may hold units of the layouts already, one layout a part. Keys that are in the table count as DIRTY. */
+enum status cold_table_open(struct cold_table *cold, struct cold_db *db, const struct cold_layout *layouts, uint32_t part_count,
+                            const struct cold_owner *owner, struct key_table *keys, struct error *err);
 void cold_table_close(struct cold_table *cold);
 
 /* Of the selected rows of a batch those whose slot is SLOT_NONE are looked for in the database and put into the key table; *added: some were
@@ -72,12 +75,12 @@ enum status cold_table_fetch_keys(struct cold_table *cold, const struct batch *b
                                   bool *added, struct error *err);
 /* Marks for slots that the key table has: before cold_table_touch. */
 enum status cold_table_reserve(struct cold_table *cold, struct error *err);
-static inline void cold_table_touch(struct cold_table *cold, uint32_t slot, bool changed)
+static inline void cold_table_touch(struct cold_table *cold, uint32_t slot, uint32_t part)
 {
-    cold->marks[slot] |= (uint8_t)(changed ? COLD_USED | COLD_DIRTY : COLD_USED);
+    cold->marks[slot] |= (uint8_t)(COLD_USED | COLD_DIRTY << COLD_PART_BITS * part);
 }
-/* Reserves, and touches the slots as changed; SLOT_NONE is passed over. */
-enum status cold_table_changed(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err);
+/* Reserves, and touches the slots; SLOT_NONE is passed over. */
+enum status cold_table_changed(struct cold_table *cold, const uint32_t *slots, uint32_t count, uint32_t part, struct error *err);
 /* The slots will be removed: units that the database has of them are removed there. */
 enum status cold_table_forget(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err);
 /* All that is DIRTY is written; it stays in memory. Then the count of units. */

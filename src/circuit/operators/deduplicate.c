@@ -63,7 +63,7 @@ static enum status dedup_touch(struct dedup_node *self, struct dedup_state *stat
     self->touched[self->touched_count++] = slot;
     state->flags |= DEDUP_TOUCHED;
     if (self->cold != NULL) {
-        cold_table_touch(self->cold, slot, true);
+        cold_table_touch(self->cold, slot, 0);
         return STATUS_OK;
     }
     return self->node.circuit->incremental ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
@@ -362,7 +362,7 @@ static enum status dedup_take_back(struct node *node, uint32_t table, const stru
 {
     struct dedup_node *self = (struct dedup_node *)node;
     TRY(dedup_restore(node, table, rows, err));
-    return self->cold == NULL ? STATUS_OK : cold_table_changed(self->cold, self->slots, rows->batch->count, err);
+    return self->cold == NULL ? STATUS_OK : cold_table_changed(self->cold, self->slots, rows->batch->count, 0, err);
 }
 
 /* ---- the database ---- */
@@ -422,7 +422,7 @@ static enum status dedup_open_cold(struct node *node, struct error *err)
     }
     TRY(node_make_cold(node, 1, &self->cold, err));
     TRY(node_make_layout(node, &node->tables[0], self->spec->keys, self->spec->key_count, &layout, err));
-    return cold_table_open(self->cold, node->circuit->cold, &layout, &owner, self->table, err);
+    return cold_table_open(self->cold, node->circuit->cold, &layout, 1, &owner, self->table, err);
 }
 
 static const struct node_type dedup_node_type = {

@@ -139,7 +139,7 @@ static enum status follow(struct group_aggregate *self, uint32_t slot, struct er
     if (self->cold == NULL) {
         return dirty_slots_mark(&self->dirty, slot, err);
     }
-    cold_table_touch(self->cold, slot, true);
+    cold_table_touch(self->cold, slot, 0);
     return STATUS_OK;
 }
 

@@ -97,7 +97,7 @@ static enum status gather_groups(const struct value_owner *owner, const uint32_t
         groups[k] = (uint32_t)records[slots[k]];
     }
     for (uint32_t i = 0; i < self->spec->key_count; i++) {
-        TRY(key_table_gather(self->table, i, groups, count, &batch->columns[cold->layout.keys[i]], err));
+        TRY(key_table_gather(self->table, i, groups, count, &batch->columns[cold->layouts[0].keys[i]], err));
     }
     return STATUS_OK;
 }
@@ -106,8 +106,8 @@ static enum status value_keys(void *context, const uint32_t *slots, uint32_t cou
 {
     const struct value_owner *owner = context;
     const struct cold_table *cold = &owner->self->node.cold[owner->index];
-    for (uint32_t i = 0; i < cold->layout.more_count; i++) {
-        TRY(key_table_gather(cold->keys, i + 1, slots, count, &batch->columns[cold->layout.more[i]], err));
+    for (uint32_t i = 0; i < cold->layouts[0].more_count; i++) {
+        TRY(key_table_gather(cold->keys, i + 1, slots, count, &batch->columns[cold->layouts[0].more[i]], err));
     }
     return gather_groups(owner, slots, count, batch, err);
 }
@@ -126,8 +126,8 @@ static enum status value_add(void *context, struct batch *batch, uint32_t *slots
     const struct cold_table *cold = &self->node.cold[owner->index];
     uint64_t hashes[CHUNK_ROWS];
     uint32_t groups[CHUNK_ROWS];
-    batch_hash(batch, cold->layout.keys, cold->layout.key_count, hashes);
-    key_table_find(self->table, batch, cold->layout.keys, hashes, groups);
+    batch_hash(batch, cold->layouts[0].keys, cold->layouts[0].key_count, hashes);
+    key_table_find(self->table, batch, cold->layouts[0].keys, hashes, groups);
     return call_states_restore(self->calls, &self->states, owner->index, batch, groups, slots, err);
 }
 
@@ -180,7 +180,7 @@ static enum status open_groups(struct group_aggregate *self, struct cold_table *
                                      .emptied = group_emptied};
     struct cold_layout layout;
     TRY(node_make_layout(&self->node, &self->node.tables[TABLE_GROUPS], self->key_order, self->spec->key_count, &layout, err));
-    return cold_table_open(cold, self->node.circuit->cold, &layout, &owner, self->table, err);
+    return cold_table_open(cold, self->node.circuit->cold, &layout, 1, &owner, self->table, err);
 }
 
 /* The state table's columns: record, arguments, counts; then the group's keys. */
@@ -214,7 +214,7 @@ static enum status open_values(struct group_aggregate *self, uint32_t index, str
         columns[i] = self->spec->keys[i];
     }
     TRY(call_states_spill(self->calls, &self->states, index, cold, columns, key_count, &keys, err));
-    return cold_table_open(cold, self->node.circuit->cold, &layout, &own, keys, err);
+    return cold_table_open(cold, self->node.circuit->cold, &layout, 1, &own, keys, err);
 }
 
 /* The row that stands without input: it is there from the start, but a database that goes on has what it counted. */
@@ -227,14 +227,14 @@ static enum status fetch_permanent(struct group_aggregate *self, struct error *e
     struct batch batch = {0};
     uint32_t slot = self->fresh.slots[0], none = SLOT_NONE;
     bool found = false;
-    TRY(batch_init(&batch, cold->layout.column_count, err));
+    TRY(batch_init(&batch, cold->layouts[0].column_count, err));
     batch.count = 1;
     enum status status = STATUS_OK;
     for (uint32_t i = 0; i < self->spec->key_count && status == STATUS_OK; i++) {
         status = key_table_gather(self->table, i, &slot, 1, &batch.columns[i], err);
     }
     if (status == STATUS_OK) {
-        status = cold_table_fetch(cold, &batch, cold->layout.keys, &none, &found, err);
+        status = cold_table_fetch(cold, &batch, cold->layouts[0].keys, &none, &found, err);
     }
     batch_release(&batch);
     return status == STATUS_OK && found ? group_aggregate_restored(&self->node, err) : status;

@@ -123,7 +123,7 @@ static enum status restore_groups(struct group_aggregate *self, const struct sna
     for (uint32_t row = 0; call_set_table_count(self->calls) > 0 && row < rows->batch->count; row++) {
         TRY(restore_record(self, rows, row, err));
     }
-    return self->cold == NULL ? STATUS_OK : cold_table_changed(self->cold, self->slots, rows->batch->count, err);
+    return self->cold == NULL ? STATUS_OK : cold_table_changed(self->cold, self->slots, rows->batch->count, 0, err);
 }
 
 static enum status restore_distinct(struct group_aggregate *self, uint32_t index, const struct snapshot_rows *rows, struct error *err)
@@ -135,7 +135,7 @@ static enum status restore_distinct(struct group_aggregate *self, uint32_t index
     }
     uint32_t places[CHUNK_ROWS];
     TRY(call_states_restore(self->calls, &self->states, index, rows->batch, self->slots, places, err));
-    return self->cold == NULL ? STATUS_OK : cold_table_changed(&self->node.cold[index], places, rows->batch->count, err);
+    return self->cold == NULL ? STATUS_OK : cold_table_changed(&self->node.cold[index], places, rows->batch->count, 0, err);
 }
 
 enum status group_aggregate_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)

@@ -134,6 +134,7 @@ enum status join_open(struct join *self, struct circuit *circuit, const struct j
     self->node.circuit = circuit;
     self->spec = spec;
     self->expires = expires;
+    self->spills = self->spills && join_can_spill(self);
     self->emits_pairs = spec->kind != JOIN_SEMI && spec->kind != JOIN_ANTI;
     self->changes = spec->left.changes || spec->right.changes;
     self->left_columns = spec->left.schema->count;
@@ -147,6 +148,7 @@ enum status join_open(struct join *self, struct circuit *circuit, const struct j
     for (uint32_t which = 0; which < 2; which++) {
         struct join_side *side = &self->state.sides[which];
         side->tracked = join_tracks(spec->kind, which);
+        side->spills = self->spills;
         /* The right of SEMI and ANTI is seen through few columns, many rows are equal there. */
         side->indexed = side->input->changes || (which == 1 && !self->emits_pairs);
         ttl_open(&side->ttl, circuit->budget, spec->ttl_us[which], circuit->evaluation.now_us);
@@ -222,6 +224,11 @@ static enum status join_find_slots(struct join *self, uint32_t which, const stru
     }
     const uint32_t *keys = self->state.sides[which].keys;
     batch_hash(view, keys, self->spec->key_count, self->hashes);
+    if (UNLIKELY(self->cold != NULL)) {
+        TRY(node_fetch_keys(&self->node, self->cold, view, keys, self->hashes, err));
+        TRY(key_table_find_or_insert(self->state.keys, view, keys, self->hashes, self->slots, err));
+        return join_note_slots(self, which, batch_rows(view), err);
+    }
     if (insert) {
         return key_table_find_or_insert(self->state.keys, view, keys, self->hashes, self->slots, err);
     }
@@ -479,6 +486,9 @@ enum status join_settle_touched(struct join *self, uint32_t which, struct error 
             TRY(dirty_slots_mark(&side->dirty, entry, err));
         }
         if ((extra->weight == 0 && !self->expires) || (extra->flags & ENTRY_EXPIRED) != 0 || (extra->weight < 0 && self->lossy)) {
+            if (self->cold != NULL) {
+                TRY(join_forget_key(self, which, entry, err));
+            }
             join_side_remove(&self->state, which, entry);
         }
     }

@@ -10,6 +10,7 @@
 #ifndef SPATE_CIRCUIT_OPERATORS_JOIN_CORE_H
 #define SPATE_CIRCUIT_OPERATORS_JOIN_CORE_H
 
+#include "circuit/circuit_cold.h"
 #include "circuit/held_errors.h"
 #include "circuit/operators/join_state.h"
 #include "functions/program.h"
@@ -36,14 +37,16 @@ struct join {
     struct node node;
     const struct join_spec *spec;
     struct join_state state;
-    bool emits_pairs; /* not SEMI, ANTI */
-    bool defers;      /* unmatched rows are shown only when they expire */
-    bool expires;     /* rows stay until join_expire, also with weight zero */
-    bool lookup;      /* left rows only pass by (join_lookup) */
-    bool changes;     /* an input may retract: failing conditions are held back */
-    bool lossy;       /* rows may be withdrawn that are forgotten: the withdrawal meets what is there, and leaves nothing */
-    uint32_t arrived; /* with a time-to-live: rows of this tick */
-    uint8_t *matched; /* lookup: by row of the chunk, set to 1 for each pair; NULL: not asked for */
+    bool emits_pairs;        /* not SEMI, ANTI */
+    bool defers;             /* unmatched rows are shown only when they expire */
+    bool expires;            /* rows stay until join_expire, also with weight zero */
+    bool lookup;             /* left rows only pass by (join_lookup) */
+    bool spills;             /* asked for before join_open: keys may leave memory (join_cold.c) */
+    struct cold_table *cold; /* NULL: no database */
+    bool changes;            /* an input may retract: failing conditions are held back */
+    bool lossy;              /* rows may be withdrawn that are forgotten: the withdrawal meets what is there, and leaves nothing */
+    uint32_t arrived;        /* with a time-to-live: rows of this tick */
+    uint8_t *matched;        /* lookup: by row of the chunk, set to 1 for each pair; NULL: not asked for */
     uint32_t left_columns, right_columns, output_columns;
     /* the condition, its columns by side, and where a column of the input lies among the kept ones */
     struct program *condition;
@@ -102,5 +105,14 @@ uint32_t join_null_mode(const struct join *self);
 enum status join_settle_touched(struct join *self, uint32_t side, struct error *err);
 /* Emits what changed in the rows that stand by themselves, frees what is gone, checks what is held back. */
 enum status join_settle(struct join *self, const struct tick *tick, struct error *err);
+
+/* ---- a database (join_cold.c) ---- */
+
+bool join_can_spill(const struct join *self);
+enum status join_open_cold(struct node *node, struct error *err);
+/* The slots of a chunk are found: their units will change. */
+enum status join_note_slots(struct join *self, uint32_t which, uint32_t count, struct error *err);
+/* Before join_side_remove: if the entry is the last of its key, the key is gone. */
+enum status join_forget_key(struct join *self, uint32_t which, uint32_t entry, struct error *err);
 
 #endif

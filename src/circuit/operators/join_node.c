@@ -41,6 +41,7 @@ static const struct node_type join_node_type = {
     .save = join_node_save,
     .restore = join_node_restore,
     .restored = join_restored,
+    .open_cold = join_open_cold,
 };
 
 enum status join_node_create(struct circuit *circuit, const struct join_spec *spec, struct node *left, struct node *right,
@@ -50,6 +51,7 @@ enum status join_node_create(struct circuit *circuit, const struct join_spec *sp
     struct node *inputs[2] = {left, right};
     TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
     TRY(circuit_add(circuit, &self->node, &join_node_type, "Join", inputs, 2, err));
+    self->spills = circuit->spills;
     TRY(join_open(self, circuit, spec, false, err));
     TRY(join_declare(self, NULL, err));
     *node = &self->node;

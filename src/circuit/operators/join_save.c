@@ -127,9 +127,12 @@ enum status join_declare(struct join *self, const struct snapshot_table *more, s
 struct side_save {
     struct join *self;
     struct snapshot_writer *writer;
+    struct cold_table *cold; /* rows go there instead */
     uint32_t which, count, removed_count;
+    uint32_t unit; /* cold: of the entries that come */
     bool all;
     uint32_t entries[CHUNK_ROWS], slots[CHUNK_ROWS];
+    uint32_t units[CHUNK_ROWS];
     uint64_t ids[CHUNK_ROWS], removed[CHUNK_ROWS];
     row_handle rows[CHUNK_ROWS];
     int64_t ends[CHUNK_ROWS], numbers[CHUNK_ROWS];
@@ -181,7 +184,8 @@ static enum status save_flush(struct side_save *save, struct error *err)
     batch.count = save->count;
     enum status status = fill_batch(save, &batch, err);
     if (status == STATUS_OK) {
-        status = snapshot_keep(save->writer, save->which, save->ids, 0, &batch, err);
+        status = save->cold != NULL ? cold_table_put(save->cold, &batch, save->units, err)
+                                    : snapshot_keep(save->writer, save->which, save->ids, 0, &batch, err);
     }
     batch_release(&batch);
     save->count = 0;
@@ -194,6 +198,7 @@ static enum status save_entry(struct side_save *save, uint32_t entry, int64_t en
     uint32_t k = save->count++;
     save->entries[k] = entry;
     save->ids[k] = entry;
+    save->units[k] = save->unit;
     save->rows[k] = join_entry_row(side, entry);
     save->slots[k] = side->log != NULL ? 0 : join_extra_at(side, entry)->slot;
     save->ends[k] = end;
@@ -364,7 +369,9 @@ enum status join_save(struct join *self, const struct time_heap *ends, struct sn
         return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for a checkpoint");
     }
     save->ones = (struct vector){0};
-    for (uint32_t which = 0; which < TABLE_SIDES && status == STATUS_OK; which++) {
+    save->cold = NULL;
+    save->unit = 0;
+    for (uint32_t which = 0; which < TABLE_SIDES && status == STATUS_OK && self->cold == NULL; which++) {
         save->self = self;
         save->writer = writer;
         save->which = which;
@@ -380,6 +387,31 @@ enum status join_save(struct join *self, const struct time_heap *ends, struct sn
         TRY(snapshot_write_cells(writer, self->totals_table, 0, cells, err));
     }
     return self->held != NULL ? held_errors_save(self->held, writer, self->held_table, err) : STATUS_OK;
+}
+
+enum status join_save_slots(struct join *self, struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    struct side_save *save = malloc(sizeof *save);
+    if (save == NULL) {
+        return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory to move keys of a join to the database of state");
+    }
+    save->self = self;
+    save->cold = cold;
+    save->which = cold->part;
+    save->count = 0;
+    enum status status = STATUS_OK;
+    for (uint32_t k = 0; k < count && status == STATUS_OK; k++) {
+        save->unit = k;
+        uint32_t entry = join_heads(&self->state, slots[k])[cold->part];
+        for (; entry != 0 && status == STATUS_OK; entry = join_entry_next(&self->state.sides[cold->part], entry)) {
+            status = save_entry(save, entry, 0, err);
+        }
+    }
+    if (status == STATUS_OK) {
+        status = save_flush(save, err);
+    }
+    free(save);
+    return status;
 }
 
 /* ---- restore ---- */
@@ -454,6 +486,21 @@ static enum status restore_entries(struct join *self, uint32_t which, const stru
     return STATUS_OK;
 }
 
+enum status join_add_rows(struct join *self, uint32_t which, const struct batch *batch, struct error *err)
+{
+    batch_hash(batch, self->saved_keys[which], self->spec->key_count, self->hashes);
+    return restore_entries(self, which, batch, NULL, err);
+}
+
+/* Other rows of a key may have come, and gone to the database. */
+static enum status restore_spilled(struct join *self, uint32_t which, const struct batch *batch, struct error *err)
+{
+    TRY(node_fetch_keys(&self->node, self->cold, batch, self->saved_keys[which], self->hashes, err));
+    TRY(join_add_rows(self, which, batch, err));
+    TRY(cold_table_changed(self->cold, self->slots, batch->count, which, err));
+    return join_settle_touched(self, which, err);
+}
+
 static enum status restore_side(struct join *self, struct time_heap *ends, uint32_t which, const struct snapshot_rows *rows,
                                 struct error *err)
 {
@@ -462,6 +509,9 @@ static enum status restore_side(struct join *self, struct time_heap *ends, uint3
         return STATUS_OK;
     }
     batch_hash(rows->batch, self->saved_keys[which], self->spec->key_count, self->hashes);
+    if (self->cold != NULL) {
+        return restore_spilled(self, which, rows->batch, err);
+    }
     return side->log != NULL ? restore_log(self, which, rows->batch, err) : restore_entries(self, which, rows->batch, ends, err);
 }
 

@@ -225,6 +225,19 @@ void join_state_close(struct join_state *state)
     key_table_destroy(state->keys);
 }
 
+void join_side_clear(struct join_side *side)
+{
+    row_store_clear(side->rows);
+    paged_close(&side->entries);
+    paged_close(&side->extras);
+    side->entries.pages = side->extras.pages = NULL;
+    side->entries.page_count = side->entries.page_capacity = side->extras.page_count = side->extras.page_capacity = 0;
+    side->entry_count = side->free_entry = 0;
+    free(side->index.cells);
+    budget_release(side->index.budget, side->index.capacity * sizeof(uint64_t));
+    side->index = (struct entry_index){.budget = side->index.budget};
+}
+
 static size_t join_side_bytes(const struct join_side *side)
 {
     if (side->log != NULL) {

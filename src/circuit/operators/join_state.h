@@ -70,6 +70,7 @@ struct join_side {
     const uint32_t *kept; /* input columns that are stored, in order */
     uint32_t kept_count;
     bool tracked, indexed;
+    bool spills;                    /* keys may leave memory: rows are kept one by one */
     const struct join_prune *prune; /* of a log; NULL: its rows stay */
     struct row_log *log;
     bool may_wait, waits;   /* of a log: rows need not be in a list at once; rows that come now are not */
@@ -101,13 +102,15 @@ static inline bool join_side_only_grows(const struct join_side *side, bool expir
 }
 static inline bool join_side_is_log(const struct join_side *side, bool expires)
 {
-    return join_side_only_grows(side, expires) && !ttl_is_set(&side->ttl);
+    return join_side_only_grows(side, expires) && !ttl_is_set(&side->ttl) && !side->spills;
 }
 /* `expires`: rows are freed one by one. key_positions: of the keys among the kept columns. */
 enum status join_side_open(struct join_side *side, struct budget *budget, struct arena *arena, bool expires, const uint32_t *key_positions,
                            uint32_t key_count, struct error *err);
 enum status join_state_open(struct join_state *state, struct arena *arena, const struct type *const *key_types, struct error *err);
 void join_state_close(struct join_state *state);
+/* A side with a row store that has no entry: its memory is given back. */
+void join_side_clear(struct join_side *side);
 size_t join_state_bytes(const struct join_state *state);
 
 static inline struct join_entry *join_entry_at(const struct join_side *side, uint32_t entry)

@@ -96,7 +96,7 @@ static enum status top_n_touch(struct top_n *self, struct partition *partition, 
     struct touched_partition *touched = &self->touched[self->touched_count++];
     struct sorted_place end;
     if (self->cold != NULL) {
-        cold_table_touch(self->cold, slot, true);
+        cold_table_touch(self->cold, slot, 0);
     } else if (self->changed.followed) {
         TRY(dirty_slots_mark(&self->dirty, slot, err));
     }

@@ -22,7 +22,7 @@ static enum status put_rows(struct leaving_rows *leaving, struct error *err)
     if (leaving->count == 0) {
         return STATUS_OK;
     }
-    TRY(batch_init(&batch, leaving->cold->layout.column_count, err));
+    TRY(batch_init(&batch, leaving->cold->layouts[0].column_count, err));
     batch.count = leaving->count;
     enum status status = row_store_gather(self->store, leaving->rows, leaving->count, NULL, stored, batch.columns, err);
     if (status == STATUS_OK) {
@@ -130,5 +130,5 @@ enum status top_n_open_cold(struct node *node, struct error *err)
     touched_rows_close(&self->changed);
     self->changed.followed = false;
     TRY(node_make_layout(node, &node->tables[0], self->spec->partition, self->spec->partition_count, &layout, err));
-    return cold_table_open(self->cold, node->circuit->cold, &layout, &owner, self->table, err);
+    return cold_table_open(self->cold, node->circuit->cold, &layout, 1, &owner, self->table, err);
 }

@@ -88,5 +88,5 @@ enum status top_n_restore(struct node *node, uint32_t table, const struct snapsh
     batch_hash(rows->batch, self->spec->partition, self->spec->partition_count, self->hashes);
     TRY(node_fetch_keys(node, self->cold, rows->batch, self->spec->partition, self->hashes, err));
     TRY(top_n_add_rows(self, rows->batch, err));
-    return cold_table_changed(self->cold, self->slots, rows->batch->count, err);
+    return cold_table_changed(self->cold, self->slots, rows->batch->count, 0, err);
 }

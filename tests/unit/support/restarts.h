@@ -230,6 +230,7 @@ static inline void restart_open_worker(struct restart_run *run, uint32_t w)
         worker->db = run->kept[w] != NULL ? run->kept[w] : memory_open();
         run->kept[w] = NULL;
         worker->circuit->cold = &worker->db->db;
+        worker->circuit->spills = true;
         worker->circuit->cold_evict_all = run->plan->spill == SPILL_ALL;
     }
     for (uint32_t f = 0; f < run->test->feed_count; f++) {
