@@ -106,6 +106,9 @@ enum status durable_open(spate_result *result, struct plan_context *context, str
         open_journal(result, context->job_id);
     }
     result->finished = start == START_FINISHED;
+    if (checkpointer_is_following(result->checkpointer)) {
+        return STATUS_OK; /* the job's record is the other's */
+    }
     return session->script == NULL ? job_record_mark(session->storage, context->job_id, DESIRED_RUNNING, err)
                                    : job_definition_write(session->storage, context->job_id, session->script, err);
 }

@@ -58,6 +58,15 @@ bool recovery_begin(spate_result *result, enum status status, const struct error
     return true;
 }
 
+void recovery_follow_again(spate_result *result, const struct error *err)
+{
+    enum { PAUSE_US = 500000 };
+    session_tell(result->session, "the standby of job '%s' begins again: %s", result->job_name, err->text);
+    recovery_close_attempt(result);
+    result->recovering = true;
+    result->recover_at_us = now_us(result) + PAUSE_US;
+}
+
 /* Stopped while it waited: its last checkpoint is where it goes on when it is run again. */
 static enum status end_waiting(spate_result *result, int *step)
 {

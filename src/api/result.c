@@ -183,6 +183,35 @@ static void tell_notices(const spate_result *result)
     text_builder_close(&notices);
 }
 
+static enum status follow_step(spate_result *result, int64_t wait_ms, int *step, struct error *err)
+{
+    static const char *const told[] = {
+        [FOLLOW_TOOK_OVER] = "the standby goes on in the place of the process that has gone", [FOLLOW_FINISHED] = "has finished"};
+    enum follow_outcome outcome = FOLLOW_GOES_ON;
+    if (result->stopping) {
+        result->state = JOB_ENDED;
+        return STATUS_OK;
+    }
+    *step = SPATE_STEP_IDLE;
+    enum status status = checkpointer_follow(result->checkpointer, result->job, wait_ms * 1000, &outcome, err);
+    if (status != STATUS_OK && checkpointer_is_following(result->checkpointer) && err->code != ERROR_INVALID_OPTION &&
+        !atomic_load(&result->session->cancelled)) {
+        recovery_follow_again(result, err);
+        return STATUS_OK;
+    }
+    TRY(status);
+    if (outcome != FOLLOW_GOES_ON) {
+        session_tell(result->session, "job '%s': %s", result->job_name, told[outcome]);
+    }
+    if (outcome == FOLLOW_FINISHED) {
+        result->state = JOB_ENDED;
+        *step = SPATE_STEP_ENDED;
+    } else if (outcome == FOLLOW_TOOK_OVER) {
+        *step = SPATE_STEP_WORKED;
+    }
+    return STATUS_OK;
+}
+
 enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct error *err)
 {
     spate_session *session = result->session;
@@ -192,6 +221,9 @@ enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct
     }
     if (result->job == NULL || result->state == JOB_ENDED) {
         return STATUS_OK;
+    }
+    if (result->checkpointer != NULL && checkpointer_is_following(result->checkpointer) && !atomic_load(&session->cancelled)) {
+        return follow_step(result, wait_ms, step, err);
     }
     session_set_running(session, result->job);
     if (atomic_load(&session->cancelled)) {

@@ -100,6 +100,8 @@ void durable_close_session(spate_session *session);
 bool recovery_begin(spate_result *result, enum status status, const struct error *err);
 /* Ends an attempt to run the job without its end: as if the process had died. */
 void recovery_close_attempt(spate_result *result);
+/* A standby could not follow: it begins with the newest checkpoint. */
+void recovery_follow_again(spate_result *result, const struct error *err);
 enum status recovery_step(spate_result *result, int64_t wait_ms, int *step, struct error *err);
 /* api/watch.c: the job's figures into its journal. */
 void watch_sample(spate_result *result);

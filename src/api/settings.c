@@ -147,6 +147,7 @@ struct checkpoint_settings settings_checkpoints(const struct settings *settings)
                                         .fresh = values->fresh,
                                         .standby = values->standby,
                                         .availability = (enum availability)values->availability,
+                                        .lease_us = values->lease.us,
                                         .restore_from = values->recovery_path,
                                         .claims = values->claim_mode == CLAIM_MODE_CLAIM,
                                         .savepoint_dir = values->savepoint_dir};
@@ -243,8 +244,10 @@ enum status settings_evaluation(const struct settings *settings, struct arena *a
 /* Without checkpoints nothing is kept, whatever the policy. */
 static enum circuit_keeps settings_keeps(const struct session_settings *values)
 {
-    static const enum circuit_keeps keeps[] = {
-        [AVAILABILITY_PASSIVE] = KEEPS_STATE, [AVAILABILITY_NONE] = KEEPS_PLACES, [AVAILABILITY_UPSTREAM_BACKUP] = KEEPS_HISTORY};
+    static const enum circuit_keeps keeps[] = {[AVAILABILITY_PASSIVE] = KEEPS_STATE,
+                                               [AVAILABILITY_ACTIVE] = KEEPS_STATE,
+                                               [AVAILABILITY_NONE] = KEEPS_PLACES,
+                                               [AVAILABILITY_UPSTREAM_BACKUP] = KEEPS_HISTORY};
     return values->checkpoint_interval.us > 0 ? keeps[values->availability] : KEEPS_STATE;
 }
 

@@ -39,6 +39,7 @@ struct session_settings {
     double restart_multiplier, restart_jitter;
     bool checkpoint_incremental, ignore_unclaimed, fresh, standby, until_end;
     int32_t availability; /* enum availability */
+    struct duration lease;
     int32_t checkpoint_mode, checkpoint_storage, externalized, claim_mode;
     const char *checkpoint_dir, *savepoint_dir, *recovery_path, *storage_uri;
     const char *storage_other; /* the last of the keys below "storage.", "azure.", "s3."; all are in `storage` */

@@ -16,7 +16,7 @@ static const char *const restart_types[] = {"default",    "none",         "off",
                                             "fixeddelay", "failure-rate", "failurerate", "exponential-delay", "exponentialdelay",
                                             NULL};
 
-static const char *const availability_policies[] = {"passive", "none", "upstream-backup", NULL};
+static const char *const availability_policies[] = {"passive", "none", "upstream-backup", "active", NULL};
 
 static const char *check_parallelism(const void *value)
 {
@@ -195,12 +195,18 @@ const struct option_def session_options[] = {
      .initial = "false",
      .summary =
          "Unbounded sources are read up to what they have when the statement starts, and then end; those without an end are refused."},
+    {.name = "high-availability.lease",
+     OPTION_DURATION(struct session_settings, lease),
+     .initial = "10 s",
+     .summary =
+         "With the policy active: a process that has not been heard of for so long is dead to its standby; 0: only one that has ended."},
     {.name = "high-availability.policy",
      OPTION_CHOICE(struct session_settings, availability, availability_policies),
      .initial = "passive",
      .summary =
          "What a job keeps to outlive its process (docs/operations.md): passive: its state, in checkpoints; none: places only, it goes "
-         "on from the present of its sources; upstream-backup: places only, its state is made again from the input."},
+         "on from the present of its sources; upstream-backup: places only, its state is made again from the input; active: state, and a "
+         "process with --standby follows it, ready to go on."},
     {.name = "high-availability.standby",
      OPTION_BOOL(struct session_settings, standby),
      .initial = "false",

@@ -3,6 +3,7 @@
 #include "api/session.h"
 #include "api/text_table.h"
 #include "connectors/source.h"
+#include "job/job_lock.h"
 #include "plan/availability.h"
 #include "plan/table_options.h"
 #include "sql/binder.h"
@@ -78,6 +79,10 @@ static enum status statement_start_job(struct statement *self, struct error *err
                    &self->result->job, err));
     if (result->checkpointer != NULL) {
         enum status status = checkpointer_restore(result->checkpointer, result->job, err);
+        if (status != STATUS_OK && checkpointer_is_following(result->checkpointer) && status != STATUS_INVALID_SQL) {
+            recovery_follow_again(result, err); /* the other process has removed what this one was reading */
+            return STATUS_OK;
+        }
         if (status != STATUS_OK) {
             return statement_fall_back(result, status, err);
         }
@@ -166,11 +171,15 @@ static enum status check_availability(const struct statement *self, struct error
         return error_set(err, ERROR_INVALID_OPTION,
                          "'high-availability.policy' = '%s' needs 'execution.checkpointing.interval': how often places are saved", policy);
     }
-    if (values->backend == BACKEND_ROCKSDB) {
+    if (values->backend == BACKEND_ROCKSDB && availability != AVAILABILITY_ACTIVE) {
         return error_set(err, ERROR_NOT_SUPPORTED,
                          "'high-availability.policy' = '%s' keeps no state, so it goes with 'state.backend.type' = "
                          "'hashmap' only",
                          policy);
+    }
+    if (availability == AVAILABILITY_ACTIVE && !job_lock_is_possible(self->session->storage)) {
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "'high-availability.policy' = 'active' needs storage in a folder, where jobs have locks");
     }
     return plan_check_availability(self->result->plan, policy, availability_replays(availability), err);
 }

@@ -25,6 +25,7 @@ enum circuit_keeps {
 };
 enum output_mode {
     OUTPUT_SHOWN,
+    OUTPUT_HELD,    /* sinks get nothing yet (circuit/held_output.h): that of a standby */
     OUTPUT_DROPPED, /* sinks get nothing: ticks whose output they had in another life */
 };
 struct pipeline_settings {
@@ -54,6 +55,7 @@ struct circuit {
     struct text to_pull;        /* REPLAYED: in the tick that runs; lent */
     uint32_t source_count;      /* source nodes made */
     enum output_mode output;
+    bool shows_prepared;         /* sink nodes keep what they prepared last: sink_node_prepared */
     struct text_builder notices; /* lines for the user; whoever tells them clears it */
     /* State larger than memory, set by job/. Until the first tick a restore may put another database in the place of the first, so
      * operators look here when they need it. NULL: all state is in tables. */

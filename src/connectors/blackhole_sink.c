@@ -49,6 +49,7 @@ static void blackhole_close(struct sink *sink)
 const struct sink_type blackhole_sink_type = {
     .name = "blackhole",
     .summary = "Takes all rows and keeps none: for measuring.",
+    .keeps_nothing = true,
     .accepts = blackhole_accepts,
     .open = blackhole_open,
     .write = blackhole_write,

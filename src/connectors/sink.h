@@ -63,6 +63,7 @@ struct sink_commit {
 struct sink_type {
     const char *name, *summary;
     const struct sink_commit *commit; /* NULL: at least once */
+    bool keeps_nothing;               /* rows that it gets twice, or not, make no difference */
     bool any_order;                   /* changes may come unconsolidated and in any order (it does not look at them) */
     const struct option_def *options;
     size_t option_count, settings_bytes;

@@ -57,10 +57,10 @@ static enum status check_policy(struct checkpointer *self, struct error *err)
 {
     char key[64];
     const char *extra = self->found.extra == NULL ? "" : self->found.extra;
-    const char *wanted = availability_name(self->spec.settings.availability);
+    const char *wanted = availability_kept_as(self->spec.settings.availability);
     bool has_policy = strstr(extra, "\"policy\":\"") != NULL;
     snprintf(key, sizeof key, "\"policy\":\"%s\"", wanted);
-    if (has_policy ? strstr(extra, key) != NULL : self->spec.settings.availability == AVAILABILITY_PASSIVE) {
+    if (has_policy ? strstr(extra, key) != NULL : strcmp(wanted, "passive") == 0) {
         return STATUS_OK;
     }
     return error_set(err, ERROR_STATE_MISFIT,
@@ -112,6 +112,7 @@ static enum status adopt_files(struct checkpointer *self, struct error *err)
 static const char *const how_it_goes_on[] = {
     [AVAILABILITY_PASSIVE] = "",
     [AVAILABILITY_NONE] = ", without its state and with what comes from now on",
+    [AVAILABILITY_ACTIVE] = "",
     [AVAILABILITY_UPSTREAM_BACKUP] = ", reading its input again to make its state",
 };
 
@@ -170,17 +171,29 @@ static enum status find_savepoint(struct checkpointer *self, struct error *err)
 enum status checkpoint_find(struct checkpointer *self, struct error *err)
 {
     TRY(find_record(self, err));
+    bool hot = self->spec.settings.availability == AVAILABILITY_ACTIVE && self->spec.settings.standby;
+    if (hot && !self->spec.settings.savepoint_only) {
+        TRY(checkpoint_follow_find(self, err));
+    }
     const struct job_lock_wish wish = {self->spec.job, self->spec.settings.standby, self->spec.cancelled};
-    TRY(job_lock_take(self->spec.storage, self->id, &wish, &self->lock, err));
+    if (!self->following && self->lock < 0) {
+        TRY(job_lock_take(self->spec.storage, self->id, &wish, &self->lock, err));
+    }
     self->start = START_NEW;
     self->lineage = (uint32_t)hash_bytes(self->incarnation, strlen(self->incarnation)); /* unless a checkpoint has one */
     if (self->spec.settings.savepoint_only) {
         return checkpoint_list(self->spec.storage, self->id, CHECKPOINT_TASK, note_number, self, err);
     }
-    if (self->spec.settings.fresh) {
+    if (self->spec.settings.fresh && !self->following) {
         TRY(checkpoint_list(self->spec.storage, self->id, CHECKPOINT_TASK, forget_one, self, err));
     } else {
         TRY(find_checkpoint(self, err));
+    }
+    if (self->following) {
+        TRY_ALLOC(self->message,
+                  arena_format(self->arena, "job '%s' is run by another process; this one follows it from checkpoint %llu and stands by",
+                               self->spec.job, (unsigned long long)self->found.seq),
+                  err);
     }
     return !self->has_found && self->spec.settings.restore_from != NULL ? find_savepoint(self, err) : STATUS_OK;
 }
@@ -288,6 +301,11 @@ static enum status name_databases(struct checkpointer *self, struct job_image *i
 enum status checkpointer_restore(struct checkpointer *self, struct job *job, struct error *err)
 {
     TRY(checkpoint_note_operators(self, job, err));
+    checkpoint_follow_prepare(self, job);
+    if (!self->following) {
+        checkpoint_lead_prepare(self, job);
+        TRY(checkpoint_lead_begin(self, job, err));
+    }
     if (!self->has_found) {
         return STATUS_OK;
     }
@@ -305,4 +323,20 @@ enum status checkpointer_restore(struct checkpointer *self, struct job *job, str
     /* The first checkpoint is full: not before the job has gone on for a while. */
     self->last_started_us = self->last_ended_us = self->spec.clock->monotonic_us(self->spec.clock);
     return self->start == START_FINISHED ? STATUS_OK : job_replay_begin(job, err);
+}
+
+/* ---- in the place of another process ---- */
+
+enum status checkpoint_adopt(struct checkpointer *self, uint64_t number, bool *ended, struct error *err)
+{
+    enum object_result result;
+    TRY(checkpoint_read_manifest(self->spec.storage, self->id, CHECKPOINT_TASK, number, self->found_arena, &result, &self->found, err));
+    if (result != OBJECT_OK) {
+        return error_set(err, ERROR_STORE_MISSING, "checkpoint %llu has vanished", (unsigned long long)number);
+    }
+    *ended = manifest_has_ended(&self->found);
+    self->next_number = number + 1;
+    self->generations[0].last_number = number;
+    self->retained_count = 0;
+    return checkpoint_list(self->spec.storage, self->id, CHECKPOINT_TASK, note_retained, self, err);
 }

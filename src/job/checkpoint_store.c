@@ -89,7 +89,7 @@ static enum status commit_in(struct checkpointer *self, struct checkpoint_writer
     TRY_ALLOC(extra,
               arena_format(arena, "{\"databases\":\"%016llx\",\"ended\":%s,\"lineage\":%u,\"policy\":\"%s\",\"ticks\":%llu,\"workers\":%u}",
                            (unsigned long long)pending->identity, pending->ended ? "true" : "false", self->lineage,
-                           availability_name(self->spec.settings.availability), (unsigned long long)pending->ticks,
+                           availability_kept_as(self->spec.settings.availability), (unsigned long long)pending->ticks,
                            generation->chain_count),
               err);
     for (uint32_t i = 0; i < generation->chain_count; i++) {

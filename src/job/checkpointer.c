@@ -6,19 +6,27 @@
 #include <unistd.h>
 
 #include "job/checkpointer_internal.h"
+#include "job/job_lock.h"
 #include "storage/job_definition.h"
 
-static const char *const availability_names[] = {
-    [AVAILABILITY_PASSIVE] = "passive", [AVAILABILITY_NONE] = "none", [AVAILABILITY_UPSTREAM_BACKUP] = "upstream-backup"};
+static const char *const availability_names[] = {[AVAILABILITY_PASSIVE] = "passive",
+                                                 [AVAILABILITY_NONE] = "none",
+                                                 [AVAILABILITY_UPSTREAM_BACKUP] = "upstream-backup",
+                                                 [AVAILABILITY_ACTIVE] = "active"};
 
 const char *availability_name(enum availability availability)
 {
     return availability_names[availability];
 }
 
+const char *availability_kept_as(enum availability availability)
+{
+    return availability_name(availability == AVAILABILITY_ACTIVE ? AVAILABILITY_PASSIVE : availability);
+}
+
 bool availability_replays(enum availability availability)
 {
-    return availability == AVAILABILITY_UPSTREAM_BACKUP;
+    return availability == AVAILABILITY_UPSTREAM_BACKUP || availability == AVAILABILITY_ACTIVE;
 }
 
 static int64_t now_us(const struct checkpointer *self)
@@ -33,7 +41,8 @@ enum status checkpointer_open(const struct checkpointer_spec *spec, struct check
     if (self == NULL) {
         return error_set(err, ERROR_BUDGET_SPENT, "no room for the checkpoints of a job");
     }
-    *self = (struct checkpointer){.spec = *spec, .lock = -1, .next_full = true, .next_number = 1, .message = ""};
+    *self =
+        (struct checkpointer){.spec = *spec, .lock = -1, .stream = {.descriptor = -1}, .next_full = true, .next_number = 1, .message = ""};
     pthread_mutex_init(&self->mutex, NULL);
     pthread_cond_init(&self->changed, NULL);
     self->arena = arena_create(spec->budget, "checkpointer");
@@ -90,6 +99,8 @@ void checkpointer_close(struct checkpointer *self)
     if (self->from_savepoint) {
         savepoint_close(&self->savepoint);
     }
+    checkpoint_follow_close(self);
+    tick_stream_close(&self->stream);
     if (self->lock >= 0) {
         close(self->lock);
     }
@@ -243,6 +254,9 @@ static enum status start_checkpoint(struct checkpointer *self, struct job *job, 
     self->pending = (struct pending){.number = self->next_number, .full = full, .ended = wish->ended, .started_us = now_us(self)};
     self->pending.ticks = job_ticks(job);
     self->next_full = true; /* until this one is stored */
+    if (self->lock >= 0 && job_lock_was_broken(self->spec.storage, self->id, self->lock)) {
+        return error_set(err, ERROR_JOB_TAKEN, "job '%s' was taken over by its standby while this process was silent", self->spec.job);
+    }
     enum status status = save(self, job, wish, err);
     if (status != STATUS_OK) {
         pending_release(self);
@@ -254,6 +268,11 @@ static enum status start_checkpoint(struct checkpointer *self, struct job *job, 
     self->last_started_us = self->pending.started_us;
     self->last_ticks = self->pending.ticks;
     self->next_number++;
+    status = checkpoint_lead_cut(self, job, self->pending.number, err);
+    if (status != STATUS_OK) {
+        pending_release(self);
+        return status;
+    }
     pthread_mutex_lock(&self->mutex);
     self->writing = WRITING_BUSY;
     pthread_cond_broadcast(&self->changed);
@@ -276,6 +295,7 @@ static enum status settle_done(struct checkpointer *self, struct job *job, struc
                   (unsigned long long)figures->last_number, (unsigned long long)figures->last_rows, (unsigned long long)figures->last_bytes,
                   (double)figures->last_duration_us / 1e6);
     pending_release(self);
+    TRY(checkpoint_lead_done(self, self->pending.number, err));
     TRY(job_committed(job, self->pending.number, err));
     return prune(self, err);
 }
@@ -322,6 +342,7 @@ static enum status wait_and_settle(struct checkpointer *self, struct job *job, s
 enum status checkpointer_step(struct checkpointer *self, struct job *job, struct error *err)
 {
     const struct checkpoint_settings *settings = &self->spec.settings;
+    TRY(checkpoint_lead_tick(self, job, err));
     TRY(settle(self, job, err));
     enum writing writing = writing_now(self);
     int64_t now = now_us(self);
@@ -368,9 +389,18 @@ static enum status last_checkpoint(struct checkpointer *self, struct job *job, b
     }
 }
 
+enum status checkpoint_take(struct checkpointer *self, struct job *job, struct error *err)
+{
+    return checkpoint_now(self, job, &(struct wish){0}, err);
+}
+
 enum status checkpointer_finish(struct checkpointer *self, struct job *job, bool ended, struct error *err)
 {
+    TRY(checkpoint_lead_tick(self, job, err));
     TRY(last_checkpoint(self, job, ended, err));
+    if (ended) {
+        checkpoint_lead_end(self);
+    }
     if (ended && self->spec.settings.delete_at_end) {
         enum object_result result;
         return job_record_remove(self->spec.storage, self->id, false, &result, err);

@@ -29,8 +29,9 @@ enum { CHAIN_FILES = 128, MERGE_FILES = 8, MERGE_FILES_MAX = 96, MERGE_ROWS_MIN 
 /* 'high-availability.policy'. What a checkpoint of the job holds, and what a process does that goes on from it:
  *   passive          state, places of sources, output of sinks          goes on from there
  *   none             places, output                                     shows that output, begins with what comes from now on, without state
+ *   active           as passive; a process beside it follows (--standby) goes on from where the other was
  *   upstream-backup  where sources began, a record of all ticks, output runs all ticks again, without output, then goes on */
-enum availability { AVAILABILITY_PASSIVE, AVAILABILITY_NONE, AVAILABILITY_UPSTREAM_BACKUP };
+enum availability { AVAILABILITY_PASSIVE, AVAILABILITY_NONE, AVAILABILITY_UPSTREAM_BACKUP, AVAILABILITY_ACTIVE };
 const char *availability_name(enum availability availability);
 bool availability_replays(enum availability availability);
 
@@ -45,6 +46,7 @@ struct checkpoint_settings {
     bool fresh;   /* forget what there is */
     bool standby; /* wait for the lock */
     enum availability availability;
+    int64_t lease_us;          /* active: a process that is silent for so long has lost the job; 0: only one that has ended */
     bool savepoint_only;       /* the job runs already and leaves nothing but savepoints: looks for nothing, keeps no checkpoint */
     const char *restore_from;  /* a savepoint, when the job has no checkpoint of its own; NULL */
     bool claims;               /* it is removed when as many checkpoints as are kept, or the last one, have taken its place */
@@ -86,6 +88,11 @@ const char *checkpointer_job_id(const struct checkpointer *self);
 /* For the names of what sinks write: see connectors/sink.h. */
 void checkpointer_lineage(const struct checkpointer *self, uint32_t *lineage, uint64_t *saved);
 /* Before the job is destroyed: a checkpoint that is being stored is read from the job's memory. NULL is allowed. */
+/* The standby of an active job, instead of job_step and checkpointer_step, until it has taken over. An error: it cannot follow. */
+bool checkpointer_is_following(const struct checkpointer *self);
+enum follow_outcome { FOLLOW_GOES_ON, FOLLOW_TOOK_OVER /* with a first checkpoint */, FOLLOW_FINISHED /* the job has ended */ };
+enum status checkpointer_follow(struct checkpointer *self, struct job *job, int64_t wait_us, enum follow_outcome *outcome,
+                                struct error *err);
 void checkpointer_close(struct checkpointer *self);
 
 struct checkpoint_figures {

@@ -6,7 +6,9 @@
 
 #include "base/random.h"
 #include "job/checkpointer.h"
+#include "job/job_internal.h"
 #include "job/job_state.h"
+#include "job/tick_stream.h"
 #include "state/saved_state.h"
 #include "storage/checkpoints.h"
 #include "storage/job_records.h"
@@ -55,6 +57,11 @@ struct database_files {
     struct database_file *items;
     uint32_t count, capacity;
 };
+enum { FOLLOWED_CUTS = 16 };
+struct followed_cut { /* of a checkpoint whose end is not known yet */
+    uint64_t number;
+    struct text_builder outputs; /* tick_stream.h */
+};
 struct checkpointer {
     struct checkpointer_spec spec;
     struct arena *arena; /* what lives as long as the checkpointer */
@@ -85,6 +92,15 @@ struct checkpointer {
     struct checkpoint_figures figures;
     struct chain_operators *operators; /* by worker, of the job that runs now */
     uint32_t operator_workers, max_parallelism;
+    /* active: the stream that is written, or read */
+    struct tick_stream stream;
+    int64_t last_frame_us, heard_us;
+    bool following;
+    char leader[RANDOM_NAME_BYTES];   /* the incarnation that is followed */
+    uint64_t base, next_stream;       /* the checkpoint whose output is no longer held; 0: the stream's file goes on */
+    struct text_builder base_outputs; /* empty: those in the sink nodes, of the checkpoint that was restored */
+    struct followed_cut cuts[FOLLOWED_CUTS];
+    uint32_t cut_count;
     struct storage_sweeper sweeper; /* the thread's */
     /* the thread that stores */
     struct pending pending;
@@ -124,5 +140,23 @@ void checkpoint_drop_folder(struct checkpointer *self);
 void checkpoint_close_databases(struct checkpointer *self);
 /* checkpoint_find.c */
 enum status checkpoint_find(struct checkpointer *self, struct error *err);
+
+const char *availability_kept_as(enum availability availability); /* policies whose checkpoints hold the same have one name */
+/* The checkpoint that another process has made is the newest now. */
+enum status checkpoint_adopt(struct checkpointer *self, uint64_t number, bool *ended, struct error *err);
+/* checkpointer.c: one now, waited for. */
+enum status checkpoint_take(struct checkpointer *self, struct job *job, struct error *err);
+
+/* checkpoint_lead.c: what a standby reads; nothing where the policy is another. */
+void checkpoint_lead_prepare(struct checkpointer *self, struct job *job);
+enum status checkpoint_lead_begin(struct checkpointer *self, struct job *job, struct error *err);
+enum status checkpoint_lead_tick(struct checkpointer *self, struct job *job, struct error *err);
+enum status checkpoint_lead_cut(struct checkpointer *self, struct job *job, uint64_t number, struct error *err);
+enum status checkpoint_lead_done(struct checkpointer *self, uint64_t number, struct error *err);
+void checkpoint_lead_end(struct checkpointer *self); /* the job has ended: nobody will follow */
+/* checkpoint_follow.c. find: takes the lock, or finds a checkpoint to follow from (self->following). */
+enum status checkpoint_follow_find(struct checkpointer *self, struct error *err);
+void checkpoint_follow_prepare(struct checkpointer *self, struct job *job);
+void checkpoint_follow_close(struct checkpointer *self);
 
 #endif

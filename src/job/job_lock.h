@@ -2,6 +2,7 @@
  *
  * For         checkpointer.h (the lock), and whoever looks at jobs from outside.
  * Layout      <jobs' folder>/locks/<id>           locked (flock) as long as a process runs the job; says which: "process 4711"
+ *             <jobs' folder>/locks/<id>.ticks.N   tick_stream.h
  *             <jobs' folder>/locks/<id>.request   token, what is asked for, a savepoint's place (with SIGUSR1)
  *             <jobs' folder>/locks/<id>.reply     token, "ok" or "error", then the place or the reason
  * Limits      Storage in a folder. Elsewhere there is no lock (manifests alone fence), and nobody can be asked.
@@ -21,6 +22,15 @@ struct job_lock_wish {
 };
 /* *lock: to be closed by the caller; -1: the storage has no locks. JOB_TAKEN: another process runs the job. */
 enum status job_lock_take(struct storage *storage, const char *id, const struct job_lock_wish *wish, int *lock, struct error *err);
+
+/* Without waiting. *lock -1: another process has it. NOT_SUPPORTED: the storage has no locks. */
+enum status job_lock_try(struct storage *storage, const char *id, int *lock, struct error *err);
+/* Takes it from a process that has it and is silent. That will find out: job_lock_was_broken. */
+enum status job_lock_break(struct storage *storage, const char *id, int *lock, struct error *err);
+bool job_lock_is_possible(const struct storage *storage);
+bool job_lock_was_broken(struct storage *storage, const char *id, int lock);
+/* The path of the lock, for files beside it. */
+void job_lock_name(const struct storage *storage, const char *id, char *path, size_t size);
 
 enum job_running { JOB_RUNNING_UNKNOWN, JOB_RUNNING_NOWHERE, JOB_RUNNING_HERE /* on this machine, or one that shares the folder */ };
 /* *pid: of the process, 0 when not known. */

@@ -39,7 +39,7 @@ static enum status check_sink(const char *policy, const struct plan_node *node, 
 {
     const char *connector = table_options_get(node->sink.context->options, "connector");
     const struct sink_type *type = connector == NULL ? NULL : sink_type_find(connector);
-    return type == NULL || type->commit != NULL || type->any_order
+    return type == NULL || type->commit != NULL || type->keeps_nothing
                ? STATUS_OK
                : refused(policy, node->table, "shows rows at once and would show some twice; write to files, or take another policy", err);
 }

@@ -1,6 +1,7 @@
 """Cases with a course of their own: damaged checkpoints, several processes, signals, and a folder that grows while its job is killed."""
 import os
 import random
+import re
 import signal
 import time
 
@@ -234,6 +235,73 @@ class Growing(Special):
             self.end(process)
 
 
-CASES = [("damaged newest checkpoint", DamagedNewest), ("all checkpoints damaged", AllDamaged), ("overwrite anew", Overwrite),
+class ActiveStandby(Growing):
+    """A standby follows the process that runs the job, and takes over when that is killed, again and again, while rows come. The standby is
+    killed, too; both die at any system call."""
+    names = ("calc", "aggregate", "aggregate of aggregate", "distinct", "tumble", "session", "partitions", "over", "top 3", "last row", "join, left",
+             "interval join", "union, two sinks")
+    policy = "active"
+
+    def run(self):
+        with open(f"{self.folder}/s/4.json", "w", encoding="utf-8") as f:
+            f.write(self.end_row)
+        expected = self.without_end(self.answer_only())
+        lines = []
+        for name in ("0.json", "1.json", "2.json", "4.json"):
+            with open(f"{self.folder}/s/{name}", encoding="utf-8") as f:
+                lines += f.readlines()
+            os.remove(f"{self.folder}/s/{name}")
+        script = self.job.script(self.folder, f"{self.folder}/done", ",'source.monitor-interval'='5 ms'")
+        self.write_script("job", re.sub(r"file-size'='[^']*'", "file-size'='1 b'", script))  # each row is shown by a checkpoint
+        self.parallelism, self.processes, self.taken = self.r.choice([1, 1, 3]), [], 0
+        self.feed(lines)
+        until = time.monotonic() + 60
+        while time.monotonic() < until and self.found() != expected:
+            self.keep_two()
+            time.sleep(0.02)
+        found = self.found()
+        for process in self.processes:
+            process.kill()
+            self.end(process)
+            self.taken += "goes on in the place of" in self.error
+        if found != expected:
+            raise Wrong(f"{(expected - found).total()} rows lost, {(found - expected).total()} too many of {expected.total()}")
+        self.require(self.taken > 0, "no standby has taken over")
+
+    def found(self):
+        return self.without_end(self.net(self.seen()))
+
+    def net(self, found):
+        from case import net
+        return net(found) if self.job.changes else found
+
+    def keep_two(self):
+        """The oldest runs the job, or one that has just taken over."""
+        for process in [p for p in self.processes if p.poll() is not None]:
+            self.processes.remove(process)
+            self.require(self.end(process) in (0, -signal.SIGKILL, -signal.SIGTERM), "a process failed")
+            self.taken += "goes on in the place of" in self.error
+        while len(self.processes) < 2:
+            fault = self.r.choice([None, None, f"kill:any:{self.r.randint(200, 4000)}", f"before:any:{self.r.randint(200, 4000)}"])
+            self.processes.append(self.start(parallelism=self.parallelism, more=["--standby"], fault=fault))
+
+    def feed(self, lines):
+        kills = self.r.randint(2, 5)
+        pieces = kills * 4
+        for i in range(pieces):
+            self.keep_two()
+            text = "".join(lines[i * len(lines) // pieces:(i + 1) * len(lines) // pieces])
+            half = self.r.randint(0, len(text))
+            with open(f"{self.folder}/s/{i * 4 // pieces}.json", "a", encoding="utf-8") as f:
+                f.write(text[:half])
+                f.flush()
+                time.sleep(self.r.uniform(0, 0.1))
+                f.write(text[half:])
+            time.sleep(self.r.uniform(0, 0.1))
+            if i % 4 == 3:
+                self.r.choice([self.processes[0], self.processes[0], self.processes[-1]]).kill()
+
+
+CASES = [("active standby", ActiveStandby), ("damaged newest checkpoint", DamagedNewest), ("all checkpoints damaged", AllDamaged), ("overwrite anew", Overwrite),
          ("two processes", TwoProcesses),
          ("signals", Signals), ("growing folder", Growing)]

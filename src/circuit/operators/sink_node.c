@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "circuit/change_log.h"
+#include "circuit/held_output.h"
 #include "circuit/operators/specs.h"
 
 struct kept_output { /* a state to restore */
@@ -22,6 +23,8 @@ struct sink_node {
     struct change_log *log; /* NULL: inserts only, or any order */
     bool finished;
     struct kept_output *kept;
+    struct held_output *held;     /* NULL until there is something */
+    struct text_builder prepared; /* circuit.shows_prepared: the state of the last save */
 };
 
 /* NOT NULL columns of the table (a planned filter drops such rows when the enforcer says so). */
@@ -44,11 +47,25 @@ static enum status sink_check_nulls(const struct sink_node *self, const struct b
     return STATUS_OK;
 }
 
+static enum status hold(struct sink_node *self, struct error *err)
+{
+    return self->held != NULL ? STATUS_OK : held_output_create(node_budget(&self->node), &self->held, err);
+}
+
+static enum status put(struct sink_node *self, const struct batch *batch, const uint8_t *kinds, struct error *err)
+{
+    if (self->node.circuit->output == OUTPUT_HELD) {
+        TRY(hold(self, err));
+        return held_output_write(self->held, batch, kinds, err);
+    }
+    return self->sink->type->write(self->sink, batch, kinds, err);
+}
+
 static enum status sink_node_write(void *owner, struct batch *batch, const uint8_t *kinds, struct error *err)
 {
     struct sink_node *self = owner;
     TRY(sink_check_nulls(self, batch, err));
-    return self->sink->type->write(self->sink, batch, kinds, err);
+    return put(self, batch, kinds, err);
 }
 
 static enum status sink_node_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
@@ -67,7 +84,19 @@ static enum status sink_node_receive(struct node *node, uint32_t input, const st
     for (uint32_t row = 0; batch->weights != NULL && row < batch->count; row++) {
         kinds[row] = batch->weights[row] < 0 ? ROW_DELETE : ROW_INSERT;
     }
-    return self->sink->type->write(self->sink, batch, kinds, err);
+    return put(self, batch, kinds, err);
+}
+
+/* The end of a tick, of which the sink hears later. */
+static enum status hold_tick(struct sink_node *self, const struct tick *tick, struct error *err)
+{
+    TRY(hold(self, err));
+    TRY(held_output_tick(self->held, self->node.watermark, err));
+    if (tick->end && !self->finished) {
+        self->finished = true;
+        return held_output_finish(self->held, err);
+    }
+    return STATUS_OK;
 }
 
 static enum status sink_node_finish_tick(struct node *node, const struct tick *tick, struct error *err)
@@ -79,6 +108,9 @@ static enum status sink_node_finish_tick(struct node *node, const struct tick *t
     node_pass_watermark(node);
     if (node->circuit->output == OUTPUT_DROPPED) {
         return STATUS_OK;
+    }
+    if (node->circuit->output == OUTPUT_HELD) {
+        return hold_tick(self, tick, err);
     }
     TRY(self->sink->type->finish_tick(self->sink, node->watermark, err));
     if (tick->end && !self->finished) {
@@ -102,6 +134,8 @@ static void sink_node_close(struct node *node)
 {
     struct sink_node *self = (struct sink_node *)node;
     change_log_destroy(self->log);
+    held_output_destroy(self->held);
+    text_builder_close(&self->prepared);
     if (self->sink != NULL) {
         self->sink->type->close(self->sink);
     }
@@ -122,6 +156,12 @@ static enum status sink_node_save(struct node *node, struct snapshot_writer *wri
     const struct snapshot_cell cell = {.bytes = {state.bytes, state.length}};
     if (status == STATUS_OK) {
         status = snapshot_write_cells(writer, 0, 0, &cell, err);
+    }
+    if (node->circuit->shows_prepared) {
+        struct sink_node *self = (struct sink_node *)node;
+        struct text_builder before = self->prepared;
+        self->prepared = state;
+        state = before;
     }
     text_builder_close(&state);
     return status;
@@ -147,6 +187,9 @@ static enum status sink_node_take(struct node *node, uint32_t table, const struc
 static enum status sink_node_restored(struct node *node, struct error *err)
 {
     struct sink_node *self = (struct sink_node *)node;
+    if (node->circuit->output == OUTPUT_HELD) {
+        return STATUS_OK; /* the process that is followed has shown it, or will */
+    }
     for (; self->kept != NULL; self->kept = self->kept->next) {
         TRY(sink_node_restore(node, self->kept->state.bytes, self->kept->state.length, err));
     }
@@ -235,4 +278,44 @@ enum status sink_node_restore(struct node *node, const char *bytes, size_t lengt
                                        self->spec->context->table);
     }
     return with_context(self, "restoring", commit->restore(self->sink, (struct text){bytes, length}, err), err);
+}
+
+/* ---- a standby ---- */
+
+bool sink_node_is(const struct node *node)
+{
+    return node->type == &sink_node_type;
+}
+
+struct text sink_node_prepared(const struct node *node)
+{
+    const struct sink_node *self = (const struct sink_node *)node;
+    return (struct text){self->prepared.bytes, self->prepared.length};
+}
+
+enum status sink_node_hold_cut(struct node *node, uint64_t checkpoint, struct error *err)
+{
+    struct sink_node *self = (struct sink_node *)node;
+    TRY(hold(self, err));
+    return held_output_cut(self->held, checkpoint, err);
+}
+
+void sink_node_drop_held(struct node *node, uint64_t checkpoint)
+{
+    struct sink_node *self = (struct sink_node *)node;
+    self->kept = NULL; /* of an older one */
+    if (self->held != NULL) {
+        held_output_drop(self->held, checkpoint);
+    }
+}
+
+enum status sink_node_show_base(struct node *node, struct error *err)
+{
+    return sink_node_restored(node, err);
+}
+
+enum status sink_node_release(struct node *node, struct error *err)
+{
+    struct sink_node *self = (struct sink_node *)node;
+    return self->held == NULL ? STATUS_OK : with_context(self, "taking over", held_output_release(self->held, self->sink, err), err);
 }

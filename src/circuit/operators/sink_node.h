@@ -16,4 +16,12 @@ enum status sink_node_prepare(struct node *node, uint64_t checkpoint, struct tex
 enum status sink_node_committed(struct node *node, uint64_t checkpoint, struct error *err);
 enum status sink_node_restore(struct node *node, const char *bytes, size_t length, struct error *err);
 
+/* A standby (OUTPUT_HELD): what the followed process has committed is dropped; when that has died, the rest is the sink's. */
+bool sink_node_is(const struct node *node);
+struct text sink_node_prepared(const struct node *node); /* with circuit.shows_prepared: by the last save; lent */
+enum status sink_node_hold_cut(struct node *node, uint64_t checkpoint, struct error *err);
+void sink_node_drop_held(struct node *node, uint64_t checkpoint);
+enum status sink_node_show_base(struct node *node, struct error *err); /* what the restored checkpoint covers */
+enum status sink_node_release(struct node *node, struct error *err);   /* then: OUTPUT_SHOWN again */
+
 #endif
