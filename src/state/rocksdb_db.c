@@ -188,19 +188,37 @@ static enum status rocks_open(const struct cold_options *options, struct cold_db
 
 /* ---- writing ---- */
 
+/* By key; of one key in the order in which they came, which is that of their places. */
+static int compare_writes(const void *left, const void *right)
+{
+    const struct cold_write *a = *(const struct cold_write *const *)left, *b = *(const struct cold_write *const *)right;
+    size_t shorter = a->key.length < b->key.length ? a->key.length : b->key.length;
+    int order = memcmp(a->key.bytes, b->key.bytes, shorter);
+    order = order != 0 ? order : (a->key.length > b->key.length) - (a->key.length < b->key.length);
+    return order != 0 ? order : (a > b) - (a < b);
+}
+
+/* In order: RocksDB's buffer goes on from the place where it inserted last. */
 static enum status rocks_write(struct cold_db *db, const struct cold_write *writes, uint32_t count, struct error *err)
 {
     struct rocks *self = (struct rocks *)db;
     char *message = NULL;
+    const struct cold_write **order = malloc((count + 1) * sizeof(const struct cold_write *));
+    TRY_ALLOC(order, order, err);
+    for (uint32_t i = 0; i < count; i++) {
+        order[i] = &writes[i];
+    }
+    qsort(order, count, sizeof(const struct cold_write *), compare_writes);
     rocksdb_writebatch_clear(self->batch);
     for (uint32_t i = 0; i < count; i++) {
-        const struct cold_write *write = &writes[i];
+        const struct cold_write *write = order[i];
         if (write->value.bytes == NULL) {
             rocksdb_writebatch_delete(self->batch, write->key.bytes, write->key.length);
         } else {
             rocksdb_writebatch_put(self->batch, write->key.bytes, write->key.length, write->value.bytes, write->value.length);
         }
     }
+    free(order);
     rocksdb_write(self->db, self->writing, self->batch, &message);
     return message == NULL ? STATUS_OK : complain(self, message, "to write", err);
 }
