@@ -5,6 +5,8 @@
  *           one is cheap and harmless (TOTAL kernels only) both sides run over all rows and are combined: no selection.
  * COALESCE  the first argument is copied; then for each next: narrow to the NULLs, evaluate, copy.
  */
+#include <string.h>
+
 #include "functions/program_internal.h"
 
 struct compiler {
@@ -65,8 +67,8 @@ static bool slot_covers(const struct program *program, uint32_t outer, uint32_t 
 
 static bool find_known(const struct program *program, const struct expression *expression, uint64_t hash, uint32_t slot, uint32_t *result)
 {
-    for (uint32_t i = 0; i < program->known_count; i++) {
-        const struct program_known *known = &program->known[i];
+    for (uint32_t at = program->known_chains[hash % KNOWN_CHAINS]; at != 0; at = program->known[at - 1].next) {
+        const struct program_known *known = &program->known[at - 1];
         if (known->hash == hash && slot_covers(program, known->slot, slot) && expression_equal(known->expression, expression)) {
             *result = known->result;
             return true;
@@ -81,8 +83,16 @@ static enum status remember(struct program *program, const struct expression *ex
     struct program_known *grown;
     TRY_ALLOC(grown, arena_grow(program->arena, program->known, &program->known_capacity, program->known_count + 1, sizeof *grown), err);
     program->known = grown;
-    program->known[program->known_count++] = (struct program_known){expression, hash, slot, result};
+    uint32_t *chain = &program->known_chains[hash % KNOWN_CHAINS];
+    program->known[program->known_count++] = (struct program_known){expression, hash, slot, result, *chain};
+    *chain = program->known_count;
     return STATUS_OK;
+}
+
+static void forget_known(struct program *program)
+{
+    program->known_count = 0;
+    memset(program->known_chains, 0, sizeof program->known_chains);
 }
 
 static bool is_constant_register(const struct program *program, uint32_t index)
@@ -337,7 +347,7 @@ static enum status compile(struct compiler *compiler, const struct expression *e
 enum status program_compile_values(struct program *program, struct error *err)
 {
     struct compiler compiler = {program, &program->code, err};
-    program->known_count = 0;
+    forget_known(program);
     for (uint32_t i = 0; i < program->output_count; i++) {
         TRY(compile(&compiler, program->expressions[i], 0, &program->outputs[i]));
         TRY(need_full(program, program->outputs[i], err));
@@ -383,7 +393,7 @@ static enum status compile_conditions(struct compiler *compiler, const struct ex
 enum status program_compile_filter(struct program *program, struct error *err)
 {
     struct compiler compiler = {program, &program->filter, err};
-    program->known_count = 0;
+    forget_known(program);
     TRY(compile_conditions(&compiler, program->expressions[0], 0, &program->filter_slot));
     program->has_filter = true;
     return STATUS_OK;

@@ -65,10 +65,12 @@ struct program_code {
 };
 
 /* What was computed where, for sharing. */
+enum { KNOWN_CHAINS = 256 };
 struct program_known {
     const struct expression *expression;
     uint64_t hash;
     uint32_t slot, result;
+    uint32_t next; /* 1 + the next of its chain; 0: the last */
 };
 
 struct program {
@@ -86,7 +88,8 @@ struct program {
     uint32_t slot_count, slot_capacity;
     struct program_known *known;
     uint32_t known_count, known_capacity;
-    uint16_t *valid_rows; /* room for a selection without NULLs */
+    uint32_t known_chains[KNOWN_CHAINS]; /* by hash: 1 + the newest; 0: empty */
+    uint16_t *valid_rows;                /* room for a selection without NULLs */
 };
 
 /* Where kernels report to. */

@@ -37,6 +37,8 @@ struct lexer {
     struct arena *arena;
     const char *start, *limit, *cursor, *line_start;
     uint32_t line;
+    const char *counted; /* a place of this line, and its column */
+    uint32_t counted_column;
     bool in_hint;
 };
 /* Starts at the offset `at`, whose line and column are counted from the start of the text. */

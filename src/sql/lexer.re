@@ -32,13 +32,17 @@ static void count_line(struct lexer *lexer, const char *newline)
     lexer->line_start = newline + 1;
 }
 
-static uint32_t column_of(const struct lexer *lexer, const char *place)
+/* Goes on from the place of the token before, if that is on this line: else long lines would take time by their length squared. */
+static uint32_t column_of(struct lexer *lexer, const char *place)
 {
-    uint32_t column = 1;
-    for (const char *byte = lexer->line_start; byte < place; byte++) {
-        column += ((unsigned char)*byte & 0xc0) != 0x80;
+    if (lexer->counted == NULL || lexer->counted < lexer->line_start || lexer->counted > place) {
+        lexer->counted = lexer->line_start;
+        lexer->counted_column = 1;
     }
-    return column;
+    for (; lexer->counted < place; lexer->counted++) {
+        lexer->counted_column += ((unsigned char)*lexer->counted & 0xc0) != 0x80;
+    }
+    return lexer->counted_column;
 }
 
 void lexer_start(struct lexer *lexer, struct arena *arena, struct text sql, size_t at)
@@ -144,7 +148,7 @@ static void operator(struct token *token, const char *spelling)
     token->word = spelling;
 }
 
-static void begin(const struct lexer *lexer, const char *cursor, struct token *token)
+static void begin(struct lexer *lexer, const char *cursor, struct token *token)
 {
     *token = (struct token){.kind = TOKEN_END, .text = {cursor, 0}};
     token->at.line = lexer->line;
