@@ -48,8 +48,11 @@ enum status http_store_set_prefix(struct http_store *store, const char *prefix, 
 enum status http_store_set_endpoint(struct http_store *store, const char *url, const char **path, struct error *err)
 {
     size_t scheme = strncmp(url, "https://", 8) == 0 ? 8 : strncmp(url, "http://", 7) == 0 ? 7 : 0;
-    size_t host = strcspn(url + scheme, "/?#"), end = strlen(url);
-    if (scheme == 0 || host == 0 || strpbrk(url, "?# ") != NULL || memchr(url + scheme, '@', host) != NULL) {
+    size_t end = strlen(url), host = 0;
+    while (scheme > 0 && scheme + host < end && strchr("/?#", url[scheme + host]) == NULL) {
+        host++;
+    }
+    if (host == 0 || strpbrk(url, "?# ") != NULL || memchr(url + scheme, '@', host) != NULL) {
         return error_set(err, ERROR_STORE_URI, "the endpoint '%.200s' is not like https://host or http://host:port/path", url);
     }
     while (end > scheme + host && url[end - 1] == '/') {
