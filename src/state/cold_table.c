@@ -64,8 +64,9 @@ static enum status open_part(struct cold_table *cold, uint32_t part, const struc
     if (columns == NULL) {
         return no_memory(err);
     }
-    memcpy(columns, layout->keys, layout->key_count * sizeof *columns);
-    memcpy(columns + layout->key_count, layout->more, layout->more_count * sizeof *columns);
+    for (uint32_t i = 0; i < layout->key_count + layout->more_count; i++) {
+        columns[i] = i < layout->key_count ? layout->keys[i] : layout->more[i - layout->key_count];
+    }
     cold->key_columns[part] = columns;
     cold->layouts[part] = *layout;
     TRY(cold_read_count(cold->db, layout, &cold->stored[part], err));
