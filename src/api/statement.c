@@ -158,6 +158,24 @@ static enum status tell_what_a_crash_costs(spate_result *result, struct error *e
     return STATUS_OK;
 }
 
+/* A job with a database: whose state is not in it. */
+static enum status tell_what_stays_in_memory(spate_result *result, struct error *err)
+{
+    struct text_builder names = {0};
+    enum status status = STATUS_OK;
+    if (result->session->settings.values.backend == BACKEND_ROCKSDB) {
+        plan_list_resident(result->plan, &names);
+    }
+    if (names.length > 0) {
+        char *message = arena_format(result->arena, "%s%sjob '%s': state of %s stays in memory, whatever 'state.backend.type' is",
+                                     result->message, result->message[0] == '\0' ? "" : "\n", result->job_name, names.bytes);
+        result->message = message != NULL ? message : result->message;
+        status = message != NULL ? STATUS_OK : error_set(err, ERROR_BUDGET_SPENT, "no room for what a job says");
+    }
+    text_builder_close(&names);
+    return status;
+}
+
 /* A policy that was set acts, or is refused. */
 static enum status check_availability(const struct statement *self, struct error *err)
 {
@@ -209,6 +227,7 @@ static enum status inserts_run(struct statement *self, const struct ast_statemen
     }
     TRY(check_availability(self, err));
     TRY(tell_what_a_crash_costs(self->result, err));
+    TRY(tell_what_stays_in_memory(self->result, err));
     return statement_start_job(self, err);
 }
 

@@ -41,16 +41,35 @@ static void note_checkpoints(spate_result *result)
     }
 }
 
+static void note_operator(spate_result *result, const struct job_operator *read)
+{
+    const struct node_metrics *metrics = &read->metrics;
+    const struct {
+        enum job_metric metric;
+        uint64_t value;
+    } figures[] = {
+        {JOB_METRIC_OPERATOR_ROWS_IN, metrics->rows_in},
+        {JOB_METRIC_OPERATOR_ROWS_OUT, metrics->rows_out},
+        {JOB_METRIC_OPERATOR_STATE_KEYS, metrics->state_keys},
+        {JOB_METRIC_OPERATOR_STATE_BYTES, metrics->state_bytes},
+        {JOB_METRIC_OPERATOR_COLD_KEYS, metrics->state_cold_keys},
+        {JOB_METRIC_OPERATOR_HITS, metrics->state_hits},
+        {JOB_METRIC_OPERATOR_MISSES, metrics->state_misses},
+        {JOB_METRIC_OPERATOR_SPILLED, metrics->state_spilled},
+        {JOB_METRIC_OPERATOR_SPILLED_BYTES, metrics->state_spilled_bytes},
+    };
+    char labels[SNAPSHOT_ID_MAX + 16];
+    snprintf(labels, sizeof labels, "operator=%s", read->id);
+    for (size_t i = 0; i < ARRAY_LENGTH(figures); i++) {
+        note(result, figures[i].metric, labels, (double)figures[i].value);
+    }
+}
+
 static void note_operators(spate_result *result)
 {
-    struct job_operator operator;
-    for (uint32_t position = 0; job_operator_read(result->job, &position, &operator);) {
-        char labels[SNAPSHOT_ID_MAX + 16];
-        snprintf(labels, sizeof labels, "operator=%s", operator.id);
-        note(result, JOB_METRIC_OPERATOR_ROWS_IN, labels, (double)operator.metrics.rows_in);
-        note(result, JOB_METRIC_OPERATOR_ROWS_OUT, labels, (double)operator.metrics.rows_out);
-        note(result, JOB_METRIC_OPERATOR_STATE_KEYS, labels, (double)operator.metrics.state_keys);
-        note(result, JOB_METRIC_OPERATOR_STATE_BYTES, labels, (double)operator.metrics.state_bytes);
+    struct job_operator read;
+    for (uint32_t position = 0; job_operator_read(result->job, &position, &read);) {
+        note_operator(result, &read);
     }
 }
 

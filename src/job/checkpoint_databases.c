@@ -1,5 +1,6 @@
 /* The databases of a checkpoint: of the files that job_save has linked those are stored that no earlier checkpoint of this database has
  * brought to the storage. The job's thread is here only while the thread that stores is not. */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -148,6 +149,7 @@ static enum status store_local(struct storing *storing, int opened, const char *
         TRY(note_file(storing->files, &file, name, 0, &entry, err));
         self->pending.bytes += file.bytes;
     }
+    assert(entry != NULL);
     entry->pending = true;
     TRY_ALLOC(storing->list, arena_grow(storing->arena, storing->list, &storing->capacity, storing->count + 1, sizeof *storing->list), err);
     storing->list[storing->count++] = entry->file;

@@ -30,7 +30,12 @@
     X(OPERATOR_ROWS_IN, "spate_operator_rows_in_total", "rows that an operator got (label operator: its id)")                              \
     X(OPERATOR_ROWS_OUT, "spate_operator_rows_out_total", "rows that it gave")                                                             \
     X(OPERATOR_STATE_KEYS, "spate_operator_state_keys", "keys in its state")                                                               \
-    X(OPERATOR_STATE_BYTES, "spate_operator_state_bytes", "memory of its state")
+    X(OPERATOR_STATE_BYTES, "spate_operator_state_bytes", "memory of its state")                                                           \
+    X(OPERATOR_COLD_KEYS, "spate_operator_state_cold_keys", "keys that are in the database only (state.backend.type)")                     \
+    X(OPERATOR_HITS, "spate_operator_state_hits_total", "rows whose key was in memory")                                                    \
+    X(OPERATOR_MISSES, "spate_operator_state_misses_total", "keys that were looked for in the database")                                   \
+    X(OPERATOR_SPILLED, "spate_operator_state_spilled_total", "keys that were written to the database")                                    \
+    X(OPERATOR_SPILLED_BYTES, "spate_operator_state_spilled_bytes_total", "their bytes")
 #define X(field, name, summary) JOB_METRIC_##field,
 enum job_metric { JOB_METRIC_LIST(X) JOB_METRIC_COUNT };
 #undef X

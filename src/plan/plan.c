@@ -196,6 +196,26 @@ bool plan_loses_by_a_crash(const struct plan *plan)
     return false;
 }
 
+/* Is it the first of its kind whose state cannot leave memory? */
+static bool is_first_resident(const struct plan *plan, uint32_t at)
+{
+    enum plan_operator op = plan->nodes[at]->operator;
+    bool leaves = op == PLAN_GROUP_AGGREGATE || op == PLAN_DEDUPLICATE || op == PLAN_TOP_N || op == PLAN_JOIN;
+    for (uint32_t i = 0; i < at && !leaves; i++) {
+        leaves = plan->nodes[i]->operator== op;
+    }
+    return plan_operator_state(op) != NULL && !leaves;
+}
+
+void plan_list_resident(const struct plan *plan, struct text_builder *out)
+{
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        if (is_first_resident(plan, i)) {
+            text_append_format(out, "%s%s", out->length > 0 ? ", " : "", plan_operator_name(plan->nodes[i]->operator));
+        }
+    }
+}
+
 bool plan_is_insert_only(const struct plan *plan)
 {
     return plan->insert_only;
