@@ -52,7 +52,10 @@ static enum status list_files(struct arena *arena, const char *path, struct chec
     enum { FILES_MAX = 4096 };
     struct checkpoint_file *files;
     DIR *listing = opendir(path);
-    enum status status = listing == NULL ? error_set(err, ERROR_STATE_DISK, "cannot read '%s': %s", path, strerror(errno)) : STATUS_OK;
+    enum status status = STATUS_OK;
+    if (listing == NULL) {
+        return error_set(err, ERROR_STATE_DISK, "cannot read '%s': %s", path, strerror(errno));
+    }
     files = arena_alloc(arena, FILES_MAX * sizeof *files);
     for (struct dirent *at; files != NULL && status == STATUS_OK && (at = readdir(listing)) != NULL && table->file_count < FILES_MAX;) {
         if (at->d_name[0] != '.') {
@@ -62,9 +65,7 @@ static enum status list_files(struct arena *arena, const char *path, struct chec
             status = file->key == NULL || file->name == NULL ? error_set(err, ERROR_BUDGET_SPENT, "no room for names of files") : STATUS_OK;
         }
     }
-    if (listing != NULL) {
-        closedir(listing);
-    }
+    closedir(listing);
     table->files = files;
     return status != STATUS_OK || files != NULL ? status : error_set(err, ERROR_BUDGET_SPENT, "no room for names of files");
 }

@@ -1,5 +1,6 @@
 #include "job/job_state.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,6 +196,7 @@ static enum status read_exported(void *context, uint32_t chain, uint32_t file, c
 static enum status export_all(struct exported *exported, struct budget *budget, struct error *err)
 {
     const struct job_image *image = exported->image;
+    assert(exported->chains != NULL);
     for (uint32_t i = 0; i < image->chain_count; i++) {
         exported->chains[i] = image->chains[i];
     }
