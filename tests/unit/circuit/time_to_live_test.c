@@ -67,7 +67,9 @@ static const char *changes(struct harness *harness)
     static char text[4096];
     struct capture *capture = harness->capture;
     size_t length = 0;
-    qsort(capture->rows, capture->count, sizeof *capture->rows, compare_captured);
+    if (capture->count > 0) {
+        qsort(capture->rows, capture->count, sizeof *capture->rows, compare_captured);
+    }
     text[0] = '\0';
     for (uint32_t i = 0; i < capture->count; i++) {
         if (capture->rows[i].weight != 0) {
