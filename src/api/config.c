@@ -248,16 +248,6 @@ static void visit_option(struct visiting *self, const struct option_def *def)
     }
 }
 
-static bool is_session_key(const char *key)
-{
-    for (uint32_t i = 0; i < session_option_count; i++) {
-        if (strcmp(session_options[i].name, key) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* All settings of a session; of other keys (storage, drivers, advisory ones) those that are set. */
 int spate_config_each(const spate_config *config, spate_config_visit visit, void *context)
 {
@@ -268,7 +258,7 @@ int spate_config_each(const spate_config *config, spate_config_visit visit, void
     for (uint32_t i = 0; i < config->count && self.stopped == 0; i++) {
         const struct entry *entry = &config->entries[i];
         const char *key = settings_current_key(entry->key);
-        if (!is_session_key(key) && find_entry(config, key) == entry) {
+        if (!settings_has_option(key) && find_entry(config, key) == entry) {
             self.stopped = visit(context, key, shown_value(entry), entry->origin);
         }
     }

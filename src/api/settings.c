@@ -5,7 +5,7 @@
 #include "api/settings_flink.h"
 #include "storage/config_store.h"
 
-static bool has_own_option(const char *key)
+bool settings_has_option(const char *key)
 {
     for (uint32_t i = 0; i < session_option_count; i++) {
         if (strcmp(session_options[i].name, key) == 0) {
@@ -18,7 +18,7 @@ static bool has_own_option(const char *key)
 /* The entry of a key that is not a setting here; NULL: it may be one. */
 static const struct flink_key *find_flink_key(const char *key)
 {
-    int found = has_own_option(key) ? -1 : flink_key_find(key);
+    int found = settings_has_option(key) ? -1 : flink_key_find(key);
     return found < 0 ? NULL : &flink_keys[found];
 }
 
@@ -220,7 +220,7 @@ void settings_each(const struct settings *settings, void (*each)(void *context, 
     }
     for (uint32_t i = 0; i < settings->storage_count; i++) {
         const struct object_option *option = &settings->storage[i];
-        if (!has_own_option(option->name)) {
+        if (!settings_has_option(option->name)) {
             each(context, option->name, secret_is_name(option->name) ? "******" : option->value);
         }
     }

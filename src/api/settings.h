@@ -61,6 +61,7 @@ enum status settings_set(struct settings *settings, const char *key, const char 
 enum status settings_reset(struct settings *settings, const char *key, struct error *err); /* NULL: all */
 const char *settings_current_key(const char *key); /* of a key that Flink has renamed: its name of now */
 bool settings_is_of_storage(const char *key);
+bool settings_has_option(const char *key); /* session_options has it, by this very name */
 /* Calls back per key that is set; secrets come as ******. */
 void settings_each(const struct settings *settings, void (*each)(void *context, const char *key, const char *value), void *context);
 enum status settings_evaluation(const struct settings *settings, struct arena *arena, struct evaluation *evaluation, struct error *err);
