@@ -72,11 +72,32 @@ static enum status statement_fall_back(spate_result *result, enum status status,
     return statement_start_again(result, 0, err);
 }
 
+/* A job with a database: whose state is not in it. */
+static enum status tell_what_stays_in_memory(spate_result *result, struct error *err)
+{
+    struct text_builder names = {0};
+    enum status status = STATUS_OK;
+    if (result->session->settings.values.backend == BACKEND_ROCKSDB) {
+        plan_list_resident(result->plan, &names);
+    }
+    if (names.length > 0) {
+        char *message = arena_format(result->arena, "%s%sjob '%s': state of %s stays in memory, whatever 'state.backend.type' is",
+                                     result->message, result->message[0] == '\0' ? "" : "\n", result->job_name, names.bytes);
+        result->message = message != NULL ? message : result->message;
+        status = message != NULL ? STATUS_OK : error_set(err, ERROR_BUDGET_SPENT, "no room for what a job says");
+    }
+    text_builder_close(&names);
+    return status;
+}
+
 static enum status statement_start_job(struct statement *self, struct error *err)
 {
     spate_result *result = self->result;
     TRY(job_create(self->result->plan, &self->session->budget, &self->result->evaluation, self->session->clock, &self->context.settings,
                    &self->result->job, err));
+    if (result->kind == SPATE_RESULT_INSERT) {
+        TRY(tell_what_stays_in_memory(result, err));
+    }
     if (result->checkpointer != NULL) {
         enum status status = checkpointer_restore(result->checkpointer, result->job, err);
         if (status != STATUS_OK && checkpointer_is_following(result->checkpointer) && status != STATUS_INVALID_SQL) {
@@ -158,24 +179,6 @@ static enum status tell_what_a_crash_costs(spate_result *result, struct error *e
     return STATUS_OK;
 }
 
-/* A job with a database: whose state is not in it. */
-static enum status tell_what_stays_in_memory(spate_result *result, struct error *err)
-{
-    struct text_builder names = {0};
-    enum status status = STATUS_OK;
-    if (result->session->settings.values.backend == BACKEND_ROCKSDB) {
-        plan_list_resident(result->plan, &names);
-    }
-    if (names.length > 0) {
-        char *message = arena_format(result->arena, "%s%sjob '%s': state of %s stays in memory, whatever 'state.backend.type' is",
-                                     result->message, result->message[0] == '\0' ? "" : "\n", result->job_name, names.bytes);
-        result->message = message != NULL ? message : result->message;
-        status = message != NULL ? STATUS_OK : error_set(err, ERROR_BUDGET_SPENT, "no room for what a job says");
-    }
-    text_builder_close(&names);
-    return status;
-}
-
 /* A policy that was set acts, or is refused. */
 static enum status check_availability(const struct statement *self, struct error *err)
 {
@@ -227,7 +230,6 @@ static enum status inserts_run(struct statement *self, const struct ast_statemen
     }
     TRY(check_availability(self, err));
     TRY(tell_what_a_crash_costs(self->result, err));
-    TRY(tell_what_stays_in_memory(self->result, err));
     return statement_start_job(self, err);
 }
 

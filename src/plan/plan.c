@@ -199,12 +199,12 @@ bool plan_loses_by_a_crash(const struct plan *plan)
 /* Is it the first of its kind whose state cannot leave memory? */
 static bool is_first_resident(const struct plan *plan, uint32_t at)
 {
-    enum plan_operator op = plan->nodes[at]->operator;
-    bool leaves = op == PLAN_GROUP_AGGREGATE || op == PLAN_DEDUPLICATE || op == PLAN_TOP_N || op == PLAN_JOIN;
-    for (uint32_t i = 0; i < at && !leaves; i++) {
-        leaves = plan->nodes[i]->operator== op;
+    const struct plan_node *node = plan->nodes[at];
+    bool told = plan_operator_state(node->operator) == NULL || node->running[0]->type->open_cold != NULL;
+    for (uint32_t i = 0; i < at && !told; i++) {
+        told = plan->nodes[i]->operator== node->operator;
     }
-    return plan_operator_state(op) != NULL && !leaves;
+    return !told;
 }
 
 void plan_list_resident(const struct plan *plan, struct text_builder *out)

@@ -50,7 +50,7 @@ bool plan_is_bounded(const struct plan *plan);       /* all sources end */
 bool plan_is_insert_only(const struct plan *plan);   /* of a query: no retraction can come */
 bool plan_is_ordered(const struct plan *plan);       /* of a query: rows come in the order asked for */
 bool plan_loses_by_a_crash(const struct plan *plan); /* it keeps state, or has a sink that can write exactly once */
-/* Kinds of operators whose state stays in memory also with a database for it (circuit/circuit_cold.h): "Over, WindowJoin". */
+/* Of a plan that was built: kinds of operators whose state stays in memory also with a database for it (circuit/circuit_cold.h): "Over, WindowJoin". */
 void plan_list_resident(const struct plan *plan, struct text_builder *out);
 const struct schema *plan_schema(const struct plan *plan); /* of a query */
 /* Nodes of worker `circuit->worker`; all workers build the same plan before the first tick. */
