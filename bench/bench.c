@@ -10,13 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "spate/spate.h"
 
-enum { SQL_BYTES = 65536, RUNS_MAX = 64 };
+enum { SQL_BYTES = 65536, RUNS_MAX = 64, PREPARED_BYTES = 1 << 30, PAGE_BYTES = 4096 };
 
 struct bench {
     bool memory;
@@ -170,16 +171,29 @@ static long status_mb(const char *field)
     return kb / 1024;
 }
 
-/* What the process holds now; the peak counts from here. */
-static long resident_afresh_mb(void)
+/* The peak of resident memory counts from here. */
+static void reset_peak(void)
 {
-    malloc_trim(0);
     FILE *file = fopen("/proc/self/clear_refs", "w");
     if (file == NULL || fputs("5", file) < 0 || fclose(file) != 0) {
         fprintf(stderr, "bench: /proc/self/clear_refs cannot be written\n");
         exit(1);
     }
-    return status_mb("VmRSS:");
+}
+
+/* A virtual machine may have given its free pages back to the host; the first touch of one then takes ten times as long, and a run's time
+ * would depend on what ran before it. So as many pages as a query takes are touched first. */
+static void prepare_pages(void)
+{
+    uint8_t *memory = mmap(NULL, PREPARED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return;
+    }
+    (void)madvise(memory, PREPARED_BYTES, MADV_HUGEPAGE);
+    for (size_t at = 0; at < PREPARED_BYTES; at += PAGE_BYTES) {
+        memory[at] = 1;
+    }
+    munmap(memory, PREPARED_BYTES);
 }
 
 static void run_query(struct bench *self, const char *name)
@@ -189,8 +203,11 @@ static void run_query(struct bench *self, const char *name)
     snprintf(file, sizeof file, "%s.sql", name);
     read_text(self, file, query);
     struct spate_progress progress = {.size = sizeof progress};
-    long before_mb = self->memory ? resident_afresh_mb() : 0;
+    malloc_trim(0);
+    long before_mb = self->memory ? status_mb("VmRSS:") : 0;
     for (int run = 0; run < self->runs; run++) {
+        prepare_pages();
+        reset_peak();
         create_sink(self, name, query, sql);
         size_t offset = 0;
         spate_result *result;
