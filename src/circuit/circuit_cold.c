@@ -5,14 +5,47 @@ enum { SHARE = 4 };
 enum status node_make_cold(struct node *node, uint32_t count, struct cold_table **tables, struct error *err)
 {
     if (node->cold == NULL) {
-        TRY_ALLOC(node->cold, arena_alloc(node->circuit->arena, count * sizeof *node->cold), err);
-        node->cold_count = count;
+        TRY_ALLOC(node->cold, arena_alloc(node->circuit->arena, sizeof *node->cold), err);
+        TRY_ALLOC(node->cold->made, arena_alloc(node->circuit->arena, (count + 1) * sizeof *node->cold->made), err);
+        node->cold->made_count = count;
         for (uint32_t i = 0; i < count; i++) {
-            node->cold[i].budget = node->circuit->budget;
+            node_add_cold(node, &node->cold->made[i]);
         }
     }
-    *tables = node->cold;
+    if (tables != NULL) {
+        *tables = node->cold->made;
+    }
     return STATUS_OK;
+}
+
+void node_add_cold(struct node *node, struct cold_table *cold)
+{
+    struct node_cold *list = node->cold;
+    *cold = (struct cold_table){.budget = node->circuit->budget, .scratch = &list->scratch, .before = list->last};
+    *(list->last == NULL ? &list->first : &list->last->next) = cold;
+    list->last = cold;
+}
+
+static void add_counters(struct cold_counters *sum, const struct cold_counters *counters)
+{
+    sum->hits += counters->hits;
+    sum->misses += counters->misses;
+    sum->fetched += counters->fetched;
+    sum->spilled += counters->spilled;
+    sum->spilled_bytes += counters->spilled_bytes;
+}
+
+void node_drop_cold(struct node *node, struct cold_table *cold)
+{
+    struct node_cold *list = node->cold;
+    if (cold->before == NULL && list->first != cold) {
+        return;
+    }
+    *(cold->before == NULL ? &list->first : &cold->before->next) = cold->next;
+    *(cold->next == NULL ? &list->last : &cold->next->before) = cold->before;
+    add_counters(&list->gone, &cold->counters);
+    cold_table_close(cold);
+    cold->before = cold->next = NULL;
 }
 
 static bool is_among(const uint32_t *columns, uint32_t count, uint32_t column)
@@ -57,15 +90,20 @@ enum status node_fetch_keys(struct node *node, struct cold_table *cold, const st
     TRY(node_relieve(node, err));
     TRY(cold_table_fetch_keys(cold, batch, keys, hashes, &added, err));
     if (added) {
-        batch_hash(batch, keys, cold->layouts[0].key_count, hashes);
+        batch_hash(batch, keys, cold->layouts[0].key_count - cold->layouts[0].scope_count, hashes);
     }
     return STATUS_OK;
 }
 
 void node_close_cold(struct node *node)
 {
-    for (uint32_t i = 0; i < node->cold_count; i++) {
-        cold_table_close(&node->cold[i]);
+    struct cold_table *cold;
+    while ((cold = node_first_cold(node)) != NULL) {
+        node_drop_cold(node, cold);
+    }
+    if (node->cold != NULL) {
+        cold_scratch_free(node->cold->scratch, node->circuit->budget);
+        node->cold->scratch = NULL;
     }
 }
 
@@ -99,9 +137,11 @@ static bool is_beyond(const struct circuit *circuit, size_t eighths)
 
 static enum status evict_all(struct node *node, struct error *err)
 {
-    for (uint32_t i = 0; i < node->cold_count; i++) {
-        uint32_t evicted;
-        TRY(cold_table_evict(&node->cold[i], key_table_count(node->cold[i].keys), true, &evicted, err));
+    for (struct cold_table *cold = node_first_cold(node); cold != NULL; cold = cold->next) {
+        uint32_t evicted, count = key_table_count(cold->keys);
+        if (count > 0) {
+            TRY(cold_table_evict(cold, count, true, &evicted, err));
+        }
     }
     return STATUS_OK;
 }
@@ -109,8 +149,7 @@ static enum status evict_all(struct node *node, struct error *err)
 /* Tables that are about to grow give up a part. */
 static enum status evict_share(struct node *node, struct error *err)
 {
-    for (uint32_t i = 0; i < node->cold_count; i++) {
-        struct cold_table *cold = &node->cold[i];
+    for (struct cold_table *cold = node_first_cold(node); cold != NULL; cold = cold->next) {
         uint32_t evicted, count = key_table_count(cold->keys);
         if (cold_table_is_full(cold) && count > 0) {
             TRY(cold_table_evict(cold, count / SHARE + 1, false, &evicted, err));
@@ -122,8 +161,7 @@ static enum status evict_share(struct node *node, struct error *err)
 static size_t bytes_of(const struct node *node)
 {
     size_t bytes = 0;
-    for (uint32_t i = 0; i < node->cold_count; i++) {
-        const struct cold_table *cold = &node->cold[i];
+    for (const struct cold_table *cold = node_first_cold(node); cold != NULL; cold = cold->next) {
         const struct slab *heap = cold->owner.heap == NULL ? NULL : cold->owner.heap(cold->owner.context);
         bytes += key_table_count(cold->keys) == 0 ? 0 : key_table_bytes(cold->keys) + (heap == NULL ? 0 : heap->bytes);
     }
@@ -156,18 +194,22 @@ static enum status evict_largest(struct circuit *circuit, struct error *err)
     return STATUS_OK;
 }
 
+struct cold_counters node_cold_counters(const struct node *node)
+{
+    struct cold_counters sum = node->cold == NULL ? (struct cold_counters){0} : node->cold->gone;
+    for (const struct cold_table *cold = node_first_cold(node); cold != NULL; cold = cold->next) {
+        add_counters(&sum, &cold->counters);
+    }
+    return sum;
+}
+
 static void count_state(struct node *node)
 {
     struct node_metrics *metrics = &node->metrics;
-    struct cold_counters sum = {0};
+    struct cold_counters sum = node_cold_counters(node);
     metrics->state_cold_keys = 0;
-    for (uint32_t i = 0; i < node->cold_count; i++) {
-        const struct cold_counters *counters = &node->cold[i].counters;
-        sum.hits += counters->hits;
-        sum.misses += counters->misses;
-        sum.spilled += counters->spilled;
-        sum.spilled_bytes += counters->spilled_bytes;
-        metrics->state_cold_keys += node->cold[i].out;
+    for (const struct cold_table *cold = node_first_cold(node); cold != NULL; cold = cold->next) {
+        metrics->state_cold_keys += cold->out;
     }
     metrics->state_hits = sum.hits;
     metrics->state_misses = sum.misses;
@@ -185,7 +227,7 @@ enum status circuit_relieve(struct circuit *circuit, struct error *err)
         } else if (scarce) {
             TRY(evict_share(node, err));
         }
-        if (node->cold_count > 0) {
+        if (node->cold != NULL) {
             count_state(node);
         }
     }
@@ -200,14 +242,16 @@ enum status node_relieve_memory(struct node *node, struct error *err)
         return STATUS_OK;
     }
     bool all = is_beyond(circuit, 7);
-    for (uint32_t i = 0; i < node->cold_count; i++) {
-        struct cold_table *cold = &node->cold[i];
+    uint64_t most = 0, done = 0;
+    for (struct cold_table *cold = node_first_cold(node); cold != NULL; cold = cold->next) {
         uint32_t evicted = 0, count = key_table_count(cold->keys);
         if (count > 0 && (all || cold_table_is_full(cold))) {
             TRY(cold_table_evict(cold, all ? count : count / SHARE + 1, all, &evicted, err));
-            node->relieved_tick = evicted < count / (SHARE * SHARE) ? circuit->tick_number + 1 : node->relieved_tick;
+            most += count;
+            done += evicted;
         }
     }
+    node->relieved_tick = done < CHUNK_ROWS && done < most / (SHARE * SHARE) ? circuit->tick_number + 1 : node->relieved_tick;
     return STATUS_OK;
 }
 
@@ -215,10 +259,9 @@ enum status node_relieve_memory(struct node *node, struct error *err)
 
 enum status node_save_cold(struct node *node, struct snapshot_writer *writer, struct error *err)
 {
-    for (uint32_t i = 0; i < node->cold_count; i++) {
-        TRY(cold_table_write(&node->cold[i], err));
+    for (struct cold_table *cold = node_first_cold(node); cold != NULL; cold = cold->next) {
+        TRY(cold_table_write(cold, err));
     }
     const struct circuit *circuit = node->circuit;
-    return circuit->cold_checkpoint || node->cold_count == 0 ? STATUS_OK
-                                                             : cold_export(circuit->cold, node->id, writer, circuit->budget, err);
+    return circuit->cold_checkpoint || node->cold == NULL ? STATUS_OK : cold_export(circuit->cold, node->id, writer, circuit->budget, err);
 }

@@ -1,8 +1,8 @@
 /* circuit/circuit_cold.h: state larger than memory: when operators write rows to the database of their circuit and drop them.
  *
  * For         circuit.c and circuit_state.c, at the edges of ticks, and operators that keep their keys in cold tables (state/cold_table.h).
- * Shape       An operator that can do so has open_cold in its node_type: it makes node->cold, its tables, those first whose rows refer to rows
- *             of others. What such an operator keeps is the key tables, of which the database may hold a part; the rest of its state, and all
+ * Shape       An operator that can do so has open_cold in its node_type: it makes the tables of node->cold, those first whose rows refer to rows
+ *             of others; tables of windows come and go (node_add_cold, node_drop_cold). What such an operator keeps is the key tables, of which the database may hold a part; the rest of its state, and all
  *             state of other operators, stays in memory and in the files of checkpoints.
  * Memory      From three quarters of an account on a table that is about to grow gives up a quarter of its keys instead. From seven eighths
  *             on the largest operator gives up all, with the memory, and so on until there is room. Within a tick what the tick has touched
@@ -15,8 +15,24 @@
 #include "circuit/circuit.h"
 #include "state/cold_table.h"
 
-/* For an operator's open_cold: `count` closed tables as node->cold, once per circuit; they are closed by the operator. */
+struct node_cold {
+    struct cold_table *first, *last;
+    struct cold_scratch *scratch;
+    struct cold_counters gone; /* of tables that were dropped */
+    uint32_t made_count;
+    struct cold_table *made;
+};
+static inline struct cold_table *node_first_cold(const struct node *node)
+{
+    return node->cold == NULL ? NULL : node->cold->first;
+}
+/* For an operator's open_cold: `count` closed tables of node->cold, the same ones whenever it is called; 0: it will add some. The operator
+ * opens them; they are closed with the circuit. */
 enum status node_make_cold(struct node *node, uint32_t count, struct cold_table **tables, struct error *err);
+/* A table of the operator's own, zero, and last in the list. It is closed when it is dropped, or with the circuit; dropping it again does
+ * nothing. */
+void node_add_cold(struct node *node, struct cold_table *cold);
+void node_drop_cold(struct node *node, struct cold_table *cold);
 /* The layout of a state table whose units are named by some of its columns: the others are the value. In the arena. */
 enum status node_make_layout(struct node *node, const struct snapshot_table *table, const uint32_t *keys, uint32_t key_count,
                              struct cold_layout *layout, struct error *err);
@@ -28,6 +44,8 @@ void node_close_cold(struct node *node);
 
 /* Takes up circuit->cold, if it has not been. */
 enum status circuit_take_cold(struct circuit *circuit, struct error *err);
+/* What the operator has done with its database since it was made. */
+struct cold_counters node_cold_counters(const struct node *node);
 /* Between ticks, and before the operator absorbs a chunk. */
 enum status circuit_relieve(struct circuit *circuit, struct error *err);
 enum status node_relieve_memory(struct node *node, struct error *err);

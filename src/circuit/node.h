@@ -87,7 +87,7 @@ struct node_type {
     enum status (*committed)(struct node *node, uint64_t checkpoint, struct error *err);
 };
 
-struct cold_table; /* state/cold_table.h */
+struct node_cold; /* circuit/circuit_cold.h */
 struct edge {
     struct node *to;
     uint32_t input;
@@ -109,10 +109,9 @@ struct node {
     uint64_t shape;          /* of the plan below and of the tables: circuit/circuit_state.c */
     bool alone;              /* no other node of the circuit has its type and shape */
     bool claimed;            /* the snapshot that was restored knows it */
-    struct cold_table *cold; /* open_cold made them; NULL: all state is in memory */
-    uint32_t cold_count;
-    uint64_t relieved_tick; /* 1 + number of the tick in which dropping keys was of no use */
-    const char *id;         /* of a node with tables: the same in every process that runs the same SQL */
+    struct node_cold *cold;  /* open_cold made it; NULL: all state is in memory */
+    uint64_t relieved_tick;  /* 1 + number of the tick in which dropping keys was of no use */
+    const char *id;          /* of a node with tables: the same in every process that runs the same SQL */
 };
 
 /* Sends a batch to all consumers. The batch stays the caller's. Empty ones (no selected row) are not sent. */

@@ -14,7 +14,7 @@
 #include "storage/checkpoints.h"
 
 /* The version of what operators write into databases (state/cold_rows.h): part of job_database_identity. */
-enum { COLD_FORMAT = 1 };
+enum { COLD_FORMAT = 2 };
 
 struct cold_source {
     const struct checkpoint_table *table; /* a manifest's */

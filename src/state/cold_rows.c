@@ -1,5 +1,6 @@
 #include "state/cold_rows.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -12,15 +13,19 @@ void cold_append_prefix(const char *operator_id, struct text_builder *out)
     text_append(out, (const char *)&hash, sizeof hash);
 }
 
-void cold_append_key(const struct cold_layout *layout, const struct batch *batch, const uint32_t *columns, uint32_t row,
+void cold_append_key(const struct cold_layout *layout, struct text scope, const struct batch *batch, const uint32_t *columns, uint32_t row,
                      struct text_builder *out)
 {
+    uint32_t key_count = layout->key_count - layout->scope_count;
     cold_append_prefix(layout->operator_id, out);
-    for (uint32_t i = 0; i < layout->key_count; i++) {
+    if (scope.length > 0) {
+        text_append(out, scope.bytes, scope.length);
+    }
+    for (uint32_t i = 0; i < key_count; i++) {
         value_encode(&batch->columns[columns[i]], row, out);
     }
     text_append_char(out, (char)layout->tag);
-    for (uint32_t i = layout->key_count; i < layout->key_count + layout->more_count; i++) {
+    for (uint32_t i = key_count; i < key_count + layout->more_count; i++) {
         value_encode(&batch->columns[columns[i]], row, out);
     }
 }
@@ -53,6 +58,17 @@ static enum status check_key(const struct cold_layout *layout, struct text key, 
     at = key.length < COLD_PREFIX_BYTES ? NULL : check_columns(layout, layout->keys, layout->key_count, at + COLD_PREFIX_BYTES, end);
     at = at == NULL || at == end || *at != layout->tag ? NULL : check_columns(layout, layout->more, layout->more_count, at + 1, end);
     return at == end ? STATUS_OK : corrupt(layout, err);
+}
+
+enum status cold_key_is_of(const struct cold_layout *layout, struct text key, bool *is, struct error *err)
+{
+    const uint8_t *at = (const uint8_t *)key.bytes, *end = at + key.length;
+    at = key.length < COLD_PREFIX_BYTES ? NULL : check_columns(layout, layout->keys, layout->key_count, at + COLD_PREFIX_BYTES, end);
+    if (at == NULL || at == end) {
+        return corrupt(layout, err);
+    }
+    *is = *at == layout->tag;
+    return STATUS_OK;
 }
 
 static enum status keep(struct cold_rows *rows, struct text text, size_t *at, struct error *err)
@@ -138,6 +154,41 @@ enum status cold_rows_flush(struct cold_rows *rows, struct error *err)
     batch_release(&batch);
     rows->count = 0;
     text_builder_clear(&rows->bytes);
+    return status;
+}
+
+/* The name's own prefix: beside those of operators. */
+static void append_note_key(const char *operator_id, const char *name, struct text_builder *out)
+{
+    char full[256];
+    snprintf(full, sizeof full, "%s#%s", operator_id, name);
+    cold_append_prefix(full, out);
+}
+
+enum status cold_read_note(struct cold_db *db, const char *operator_id, const char *name, struct text_builder *bytes, struct error *err)
+{
+    struct text_builder key = {0};
+    struct cold_values values = {0};
+    append_note_key(operator_id, name, &key);
+    const struct text wanted = {key.bytes, key.length};
+    enum status status = key.failed ? error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for a note of state")
+                                    : db->driver->get(db, &wanted, 1, &values, err);
+    if (status == STATUS_OK && values.values[0].bytes != NULL) {
+        text_append(bytes, values.values[0].bytes, values.values[0].length);
+    }
+    db->driver->release(db, &values);
+    text_builder_close(&key);
+    return status;
+}
+
+enum status cold_write_note(struct cold_db *db, const char *operator_id, const char *name, struct text bytes, struct error *err)
+{
+    struct text_builder key = {0};
+    append_note_key(operator_id, name, &key);
+    const struct cold_write write = {{key.bytes, key.length}, {bytes.bytes == NULL ? "" : bytes.bytes, bytes.length}};
+    enum status status = key.failed ? error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for a note of state")
+                                    : db->driver->write(db, &write, 1, err);
+    text_builder_close(&key);
     return status;
 }
 

@@ -25,14 +25,17 @@ struct cold_layout {
     uint32_t column_count;
     const uint32_t *keys, *more, *values; /* columns: of the key, what tells its units apart, the rest */
     uint32_t key_count, more_count, value_count;
-    int32_t record; /* the column that refers to the key's row in the table of tag 0: its id, when all is read; -1: none */
+    uint32_t scope_count; /* the first of the keys, which all units of one cold table share: it knows their bytes (the scope) */
+    int32_t record;       /* the column that refers to the key's row in the table of tag 0: its id, when all is read; -1: none */
     uint8_t tag;
 };
 
 void cold_append_prefix(const char *operator_id, struct text_builder *out);
-/* columns: those of `batch` that hold the layout's keys, then its `more`. */
-void cold_append_key(const struct cold_layout *layout, const struct batch *batch, const uint32_t *columns, uint32_t row,
+/* columns: those of `batch` that hold the layout's keys behind the scope, then its `more`. */
+void cold_append_key(const struct cold_layout *layout, struct text scope, const struct batch *batch, const uint32_t *columns, uint32_t row,
                      struct text_builder *out);
+/* Is a key, of whatever table of the layout's operator, of this layout's table? */
+enum status cold_key_is_of(const struct cold_layout *layout, struct text key, bool *is, struct error *err);
 void cold_append_value(const struct cold_layout *layout, const struct batch *batch, uint32_t row, struct text_builder *out);
 
 /* Units back into batches, each as soon as it is full. */
@@ -51,6 +54,11 @@ struct cold_rows {
 enum status cold_rows_add(struct cold_rows *rows, struct text key, struct text value, int64_t record, struct error *err);
 enum status cold_rows_flush(struct cold_rows *rows, struct error *err);
 void cold_rows_close(struct cold_rows *rows); /* without a flush */
+
+/* What an operator notes in the database beside its units, of which an export knows nothing: bytes under a name that is no operator's id.
+ * bytes: appended to; without a note, nothing. */
+enum status cold_read_note(struct cold_db *db, const char *operator_id, const char *name, struct text_builder *bytes, struct error *err);
+enum status cold_write_note(struct cold_db *db, const char *operator_id, const char *name, struct text bytes, struct error *err);
 
 /* What a database holds of one table: read and written as a whole. */
 enum status cold_read_count(struct cold_db *db, const struct cold_layout *layout, uint64_t *units, struct error *err);

@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "state/slot_array.h"
 
-enum { PLACES = 2 * CHUNK_ROWS, WRITE_BYTES = 1 << 20 };
+enum { PLACES = 2 * CHUNK_ROWS, WRITE_BYTES = 1 << 20, MARKS_MIN = 256, COLD_KEYS_MAX = 1024 };
 enum { LEAVING = 128 }; /* a mark: chosen, for the time of cold_table_evict */
 
 /* A write or a lookup of up to a chunk of units at a time. */
@@ -32,18 +32,19 @@ static enum status no_memory(struct error *err)
 
 static enum status need_scratch(struct cold_table *cold, struct error *err)
 {
-    if (cold->scratch == NULL) {
-        if (!budget_charge(cold->budget, sizeof *cold->scratch)) {
+    struct cold_scratch *scratch = *cold->scratch;
+    if (scratch == NULL) {
+        if (!budget_charge(cold->budget, sizeof *scratch)) {
             return no_memory(err);
         }
-        cold->scratch = calloc(1, sizeof *cold->scratch);
-        if (cold->scratch == NULL) {
-            budget_release(cold->budget, sizeof *cold->scratch);
+        scratch = *cold->scratch = calloc(1, sizeof *scratch);
+        if (scratch == NULL) {
+            budget_release(cold->budget, sizeof *scratch);
             return no_memory(err);
         }
     }
-    cold->scratch->count = 0;
-    text_builder_clear(&cold->scratch->bytes);
+    scratch->count = 0;
+    text_builder_clear(&scratch->bytes);
     return STATUS_OK;
 }
 
@@ -60,18 +61,31 @@ static uint8_t dirty_mark(uint32_t part)
 static enum status open_part(struct cold_table *cold, uint32_t part, const struct cold_layout *layout, struct error *err)
 {
     assert(layout->value_count > 0);
-    uint32_t *columns = malloc((layout->key_count + layout->more_count + 1) * sizeof *columns);
+    uint32_t key_count = layout->key_count - layout->scope_count;
+    uint32_t *columns = malloc((key_count + layout->more_count + 1) * sizeof *columns);
     if (columns == NULL) {
         return no_memory(err);
     }
-    for (uint32_t i = 0; i < layout->key_count + layout->more_count; i++) {
-        columns[i] = i < layout->key_count ? layout->keys[i] : layout->more[i - layout->key_count];
+    for (uint32_t i = 0; i < key_count + layout->more_count; i++) {
+        columns[i] = i < key_count ? layout->keys[layout->scope_count + i] : layout->more[i - key_count];
     }
     cold->key_columns[part] = columns;
     cold->layouts[part] = *layout;
-    TRY(cold_read_count(cold->db, layout, &cold->stored[part], err));
-    cold->out_of[part] = cold->stored[part];
-    cold->out += cold->stored[part];
+    return STATUS_OK;
+}
+
+static void set_stored(struct cold_table *cold, uint32_t part, uint64_t units)
+{
+    cold->stored[part] = cold->out_of[part] = units;
+    cold->out += units;
+}
+
+static enum status mark_all(struct cold_table *cold, uint8_t dirty, struct error *err)
+{
+    TRY(cold_table_reserve(cold, err));
+    for (uint32_t slot = 0; slot < key_table_slots(cold->keys); slot++) {
+        cold->marks[slot] = key_table_has(cold->keys, slot) ? dirty : 0;
+    }
     return STATUS_OK;
 }
 
@@ -85,14 +99,32 @@ enum status cold_table_open(struct cold_table *cold, struct cold_db *db, const s
     cold->keys = keys;
     cold->part_count = part_count;
     for (uint32_t part = 0; part < part_count; part++) {
+        uint64_t units;
         TRY(open_part(cold, part, &layouts[part], err));
+        TRY(cold_read_count(db, &layouts[part], &units, err));
+        set_stored(cold, part, units);
         dirty |= dirty_mark(part);
     }
-    TRY(cold_table_reserve(cold, err));
-    for (uint32_t slot = 0; slot < key_table_slots(keys); slot++) {
-        cold->marks[slot] = key_table_has(keys, slot) ? dirty : 0;
+    return mark_all(cold, dirty, err);
+}
+
+enum status cold_table_open_scope(struct cold_table *cold, struct cold_db *db, const struct cold_layout *layout, struct text scope,
+                                  uint64_t units, const struct cold_owner *owner, struct key_table *keys, struct error *err)
+{
+    cold_table_close(cold);
+    cold->db = db;
+    cold->owner = *owner;
+    cold->keys = keys;
+    cold->part_count = 1;
+    TRY(open_part(cold, 0, layout, err));
+    char *bytes = malloc(scope.length + 1);
+    if (bytes == NULL) {
+        return no_memory(err);
     }
-    return STATUS_OK;
+    memcpy(bytes, scope.bytes, scope.length);
+    cold->scope = (struct text){bytes, scope.length};
+    set_stored(cold, 0, units);
+    return mark_all(cold, dirty_mark(0), err);
 }
 
 void cold_table_close(struct cold_table *cold)
@@ -101,13 +133,19 @@ void cold_table_close(struct cold_table *cold)
     for (uint32_t part = 0; part < COLD_PARTS; part++) {
         free(cold->key_columns[part]);
     }
-    if (cold->scratch != NULL) {
-        cold_rows_close(&cold->scratch->rows);
-        text_builder_close(&cold->scratch->bytes);
-        free(cold->scratch);
-        budget_release(cold->budget, sizeof *cold->scratch);
+    free((char *)(uintptr_t)cold->scope.bytes);
+    cold_timers_close(&cold->timers);
+    *cold = (struct cold_table){.budget = cold->budget, .scratch = cold->scratch, .next = cold->next, .before = cold->before};
+}
+
+void cold_scratch_free(struct cold_scratch *scratch, struct budget *budget)
+{
+    if (scratch != NULL) {
+        cold_rows_close(&scratch->rows);
+        text_builder_close(&scratch->bytes);
+        free(scratch);
+        budget_release(budget, sizeof *scratch);
     }
-    *cold = (struct cold_table){.budget = cold->budget};
 }
 
 enum status cold_table_reserve(struct cold_table *cold, struct error *err)
@@ -116,7 +154,7 @@ enum status cold_table_reserve(struct cold_table *cold, struct error *err)
     if (LIKELY(need <= cold->mark_count && cold->mark_count > 0)) {
         return STATUS_OK;
     }
-    uint32_t count = need + need / 4 < CHUNK_ROWS ? CHUNK_ROWS : need + need / 4;
+    uint32_t count = need + need / 4 < MARKS_MIN ? MARKS_MIN : need + need / 4;
     uint8_t *marks;
     TRY_ALLOC(marks, slot_array_grow(cold->budget, cold->marks, cold->mark_count, count), err);
     cold->marks = marks;
@@ -139,7 +177,7 @@ enum status cold_table_changed(struct cold_table *cold, const uint32_t *slots, u
 
 static enum status write_units(struct cold_table *cold, struct error *err)
 {
-    struct cold_scratch *scratch = cold->scratch;
+    struct cold_scratch *scratch = *cold->scratch;
     const char *bytes = scratch->bytes.bytes;
     if (scratch->bytes.failed) {
         return no_memory(err);
@@ -160,15 +198,15 @@ static enum status write_units(struct cold_table *cold, struct error *err)
 
 static void begin_unit(struct cold_table *cold, const struct batch *batch, uint32_t row)
 {
-    struct cold_scratch *scratch = cold->scratch;
+    struct cold_scratch *scratch = *cold->scratch;
     scratch->key_at[scratch->count] = scratch->bytes.length;
-    cold_append_key(&cold->layouts[cold->part], batch, cold->key_columns[cold->part], row, &scratch->bytes);
+    cold_append_key(&cold->layouts[cold->part], cold->scope, batch, cold->key_columns[cold->part], row, &scratch->bytes);
     scratch->key_end[scratch->count++] = scratch->bytes.length;
 }
 
 enum status cold_table_put(struct cold_table *cold, const struct batch *batch, const uint32_t *units, struct error *err)
 {
-    struct cold_scratch *scratch = cold->scratch;
+    struct cold_scratch *scratch = *cold->scratch;
     for (uint32_t row = 0; row < batch->count; row++) {
         if (units[row] != scratch->unit) {
             if (scratch->count == CHUNK_ROWS || scratch->bytes.length >= WRITE_BYTES) {
@@ -205,6 +243,35 @@ static enum status put_rows(struct cold_table *cold, const uint32_t *slots, uint
 }
 
 static enum status remove_slots(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err);
+static enum status gather_keys(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err);
+
+/* When slots that are written are wanted back: by then they may have left. */
+static enum status note_due(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    int64_t times[CHUNK_ROWS], first = INT64_MAX;
+    struct batch batch = {0};
+    for (uint32_t k = 0; k < count; k++) {
+        times[k] = cold->owner.due(cold->owner.context, slots[k]);
+        first = times[k] < first ? times[k] : first;
+    }
+    if (first == INT64_MAX) {
+        return STATUS_OK;
+    }
+    TRY(batch_init(&batch, cold->layouts[cold->part].column_count, err));
+    batch.count = count;
+    enum status status = gather_keys(cold, slots, count, &batch, err);
+    if (status == STATUS_OK) {
+        status = cold_timers_add(&cold->timers, &batch, cold->key_columns[cold->part], times, err);
+    }
+    batch_release(&batch);
+    return status;
+}
+
+enum status cold_table_open_timers(struct cold_table *cold, int64_t width_us, struct error *err)
+{
+    assert(cold->layouts[0].scope_count == 0 && cold->layouts[0].more_count == 0 && cold->owner.due != NULL);
+    return cold_timers_open(&cold->timers, cold->budget, cold->db, &cold->layouts[0], width_us, err);
+}
 
 /* Up to a chunk of slots whose part at hand is DIRTY. */
 static enum status write_slots(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
@@ -215,17 +282,20 @@ static enum status write_slots(struct cold_table *cold, const uint32_t *slots, u
         return STATUS_OK;
     }
     TRY(need_scratch(cold, err));
-    cold->scratch->unit = UINT32_MAX;
-    memset(cold->scratch->put, 0, sizeof cold->scratch->put);
+    (*cold->scratch)->unit = UINT32_MAX;
+    memset((*cold->scratch)->put, 0, sizeof(*cold->scratch)->put);
     TRY(put_rows(cold, slots, count, err));
     TRY(write_units(cold, err));
     for (uint32_t k = 0; k < count; k++) {
         uint8_t *mark = &cold->marks[slots[k]];
-        bool was_stored = (*mark & stored) != 0, has_unit = cold->scratch->put[k];
+        bool was_stored = (*mark & stored) != 0, has_unit = (*cold->scratch)->put[k];
         cold->stored[cold->part] += has_unit && !was_stored;
         empty[empty_count] = slots[k];
         empty_count += was_stored && !has_unit;
         *mark = (uint8_t)((*mark & ~(unsigned)(stored | dirty)) | (has_unit ? stored : 0U));
+    }
+    if (cold->timers.budget != NULL) {
+        TRY(note_due(cold, slots, count, err));
     }
     return remove_slots(cold, empty, empty_count, err);
 }
@@ -254,9 +324,11 @@ enum status cold_table_write(struct cold_table *cold, struct error *err)
     TRY(cold_table_reserve(cold, err));
     for (cold->part = 0; cold->part < cold->part_count; cold->part++) {
         TRY(write_part(cold, NULL, key_table_slots(cold->keys), err));
-        TRY(cold_write_count(cold->db, &cold->layouts[cold->part], cold->stored[cold->part], err));
+        if (cold->layouts[cold->part].scope_count == 0) { /* else the owner knows how many there are in all scopes */
+            TRY(cold_write_count(cold->db, &cold->layouts[cold->part], cold->stored[cold->part], err));
+        }
     }
-    return STATUS_OK;
+    return cold->timers.budget == NULL ? STATUS_OK : cold_timers_save(&cold->timers, err);
 }
 
 enum status cold_table_evict_slots(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
@@ -335,9 +407,9 @@ static enum status gather_keys(struct cold_table *cold, const uint32_t *slots, u
         return cold->owner.keys(cold->owner.context, slots, count, batch, err);
     }
     const struct cold_layout *layout = &cold->layouts[cold->part];
-    for (uint32_t i = 0; i < layout->key_count; i++) {
+    for (uint32_t i = layout->scope_count; i < layout->key_count; i++) {
         vector_release(&batch->columns[layout->keys[i]]); /* a column may be a key twice */
-        TRY(key_table_gather(cold->keys, i, slots, count, &batch->columns[layout->keys[i]], err));
+        TRY(key_table_gather(cold->keys, i - layout->scope_count, slots, count, &batch->columns[layout->keys[i]], err));
     }
     return STATUS_OK;
 }
@@ -351,7 +423,7 @@ static enum status remove_slots(struct cold_table *cold, const uint32_t *slots, 
     TRY(need_scratch(cold, err));
     TRY(batch_init(&batch, cold->layouts[cold->part].column_count, err));
     batch.count = count;
-    struct cold_scratch *scratch = cold->scratch;
+    struct cold_scratch *scratch = *cold->scratch;
     enum status status = gather_keys(cold, slots, count, &batch, err);
     for (uint32_t k = 0; status == STATUS_OK && k < count; k++) {
         begin_unit(cold, &batch, k);
@@ -420,7 +492,7 @@ static bool is_new_key(struct cold_scratch *scratch, size_t at)
 static enum status collect_keys(struct cold_table *cold, const struct batch *batch, const uint32_t *columns, const uint32_t *slots,
                                 struct error *err)
 {
-    struct cold_scratch *scratch = cold->scratch;
+    struct cold_scratch *scratch = *cold->scratch;
     struct selection rows = batch_selection(batch);
     memset(scratch->places, 0, sizeof scratch->places);
     for (uint32_t k = 0; k < rows.count; k++) {
@@ -429,7 +501,7 @@ static enum status collect_keys(struct cold_table *cold, const struct batch *bat
             continue;
         }
         size_t at = scratch->bytes.length;
-        cold_append_key(&cold->layouts[cold->part], batch, columns, selection_row(&rows, k), &scratch->bytes);
+        cold_append_key(&cold->layouts[cold->part], cold->scope, batch, columns, selection_row(&rows, k), &scratch->bytes);
         if (scratch->bytes.failed) {
             return no_memory(err);
         }
@@ -452,7 +524,7 @@ static enum status take_rows(void *context, const struct cold_layout *layout, st
     (void)layout;
     (void)records;
     struct cold_table *cold = context;
-    uint32_t *slots = cold->scratch->slots;
+    uint32_t *slots = (*cold->scratch)->slots;
     TRY(cold->owner.add(cold->owner.context, batch, slots, err));
     TRY(cold_table_reserve(cold, err));
     for (uint32_t row = 0; row < batch->count; row++) {
@@ -465,7 +537,7 @@ static enum status take_rows(void *context, const struct cold_layout *layout, st
 
 static enum status add_found(struct cold_table *cold, bool *added, struct error *err)
 {
-    struct cold_scratch *scratch = cold->scratch;
+    struct cold_scratch *scratch = *cold->scratch;
     struct cold_rows *rows = &scratch->rows;
     rows->layout = &cold->layouts[cold->part];
     rows->budget = cold->budget;
@@ -490,7 +562,7 @@ static enum status fetch_part(struct cold_table *cold, const struct batch *batch
 {
     TRY(need_scratch(cold, err));
     TRY(collect_keys(cold, batch, columns, slots, err));
-    struct cold_scratch *scratch = cold->scratch;
+    struct cold_scratch *scratch = *cold->scratch;
     if (scratch->count == 0 || cold->out_of[cold->part] == 0) {
         return STATUS_OK;
     }
@@ -522,4 +594,107 @@ enum status cold_table_fetch_keys(struct cold_table *cold, const struct batch *b
     uint32_t slots[CHUNK_ROWS];
     key_table_find(cold->keys, batch, keys, hashes, slots);
     return cold_table_fetch(cold, batch, keys, slots, added, err);
+}
+
+enum status cold_table_fetch_due(struct cold_table *cold, int64_t until, uint32_t *slots, uint32_t *count, struct error *err)
+{
+    struct batch keys = {0};
+    *count = 0;
+    if (cold_table_next_due(cold) > until) {
+        return STATUS_OK;
+    }
+    uint32_t columns[COLD_KEYS_MAX], key_count = cold->layouts[0].key_count;
+    uint64_t hashes[CHUNK_ROWS];
+    bool added;
+    for (uint32_t i = 0; i < key_count; i++) {
+        columns[i] = i;
+    }
+    enum status status = cold_timers_take(&cold->timers, until, &keys, err);
+    if (status == STATUS_OK && keys.count > 0) {
+        *count = keys.count;
+        batch_hash(&keys, columns, key_count, hashes);
+        status = cold_table_fetch_keys(cold, &keys, columns, hashes, &added, err);
+    }
+    if (status == STATUS_OK && keys.count > 0 && slots != NULL) {
+        batch_hash(&keys, columns, key_count, hashes); /* the owner may have used the memory */
+        key_table_find(cold->keys, &keys, columns, hashes, slots);
+    }
+    batch_release(&keys);
+    return status;
+}
+
+/* ---- all that a scope has ---- */
+
+struct cold_walk {
+    struct cold_table *cold;
+    cold_take *take;
+    void *context;
+    struct cold_rows rows;
+    enum status status;
+    struct error *err;
+};
+
+static enum status pass_rows(void *context, const struct cold_layout *layout, struct batch *batch, const int64_t *records,
+                             struct error *err)
+{
+    (void)layout;
+    (void)records;
+    struct cold_walk *walk = context;
+    walk->cold->counters.fetched += batch->count;
+    return walk->take(walk->context, batch, err);
+}
+
+static bool pass_unit(void *context, struct text key, struct text value)
+{
+    struct cold_walk *walk = context;
+    bool is_own = false;
+    walk->status = cold_key_is_of(walk->rows.layout, key, &is_own, walk->err);
+    if (walk->status == STATUS_OK && is_own) {
+        walk->status = cold_rows_add(&walk->rows, key, value, 0, walk->err);
+    }
+    return walk->status == STATUS_OK;
+}
+
+static enum status append_scope(const struct cold_table *cold, struct text_builder *out, struct error *err)
+{
+    cold_append_prefix(cold->layouts[0].operator_id, out);
+    text_append(out, cold->scope.bytes, cold->scope.length);
+    return out->failed ? no_memory(err) : STATUS_OK;
+}
+
+enum status cold_table_scan(struct cold_table *cold, cold_take *take, void *context, struct error *err)
+{
+    assert(key_table_count(cold->keys) == 0);
+    struct text_builder prefix = {0};
+    struct cold_walk *walk = calloc(1, sizeof *walk);
+    if (walk == NULL) {
+        return no_memory(err);
+    }
+    *walk = (struct cold_walk){.cold = cold, .take = take, .context = context, .err = err};
+    walk->rows = (struct cold_rows){.layout = &cold->layouts[0], .budget = cold->budget, .take = pass_rows, .context = walk};
+    enum status status = append_scope(cold, &prefix, err);
+    if (status == STATUS_OK) {
+        status = cold->db->driver->scan(cold->db, (struct text){prefix.bytes, prefix.length}, pass_unit, walk, err);
+    }
+    status = status == STATUS_OK ? walk->status : status;
+    if (status == STATUS_OK) {
+        status = cold_rows_flush(&walk->rows, err);
+    }
+    cold_rows_close(&walk->rows);
+    text_builder_close(&prefix);
+    free(walk);
+    return status;
+}
+
+enum status cold_table_remove_scope(struct cold_table *cold, struct error *err)
+{
+    struct text_builder prefix = {0};
+    enum status status = append_scope(cold, &prefix, err);
+    if (status == STATUS_OK) {
+        status = cold->db->driver->remove_prefix(cold->db, (struct text){prefix.bytes, prefix.length}, err);
+    }
+    text_builder_close(&prefix);
+    memset(cold->marks, 0, cold->mark_count);
+    cold->stored[0] = cold->out_of[0] = cold->out = 0;
+    return status;
 }

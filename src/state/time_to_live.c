@@ -75,6 +75,12 @@ int64_t ttl_written_us(const struct time_to_live *ttl, uint32_t entry)
     return written == 0 ? TTL_NO_TIME : ttl->base_us + (int64_t)written * ttl->unit_us;
 }
 
+int64_t ttl_expires_us(const struct time_to_live *ttl, uint32_t entry)
+{
+    int64_t written = ttl_written_us(ttl, entry);
+    return written == TTL_NO_TIME ? INT64_MAX : written + ((int64_t)ttl->units + 1) * ttl->unit_us;
+}
+
 enum status ttl_restore(struct time_to_live *ttl, uint32_t entry, int64_t written_us, struct error *err)
 {
     if (entry >= ttl->capacity) {

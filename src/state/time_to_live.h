@@ -37,6 +37,8 @@ void ttl_move_to(struct time_to_live *ttl, int64_t now_us);
 enum status ttl_grow(struct time_to_live *ttl, uint32_t entry, struct error *err);
 /* When it was written; TTL_NO_TIME: never. */
 int64_t ttl_written_us(const struct time_to_live *ttl, uint32_t entry);
+/* When an entry that was written has surely expired. */
+int64_t ttl_expires_us(const struct time_to_live *ttl, uint32_t entry);
 /* From a checkpoint; TTL_NO_TIME: it is written now. An entry that is there already keeps the later time. */
 enum status ttl_restore(struct time_to_live *ttl, uint32_t entry, int64_t written_us, struct error *err);
 /* The next of the entries below `count` that have expired, at most `room`, and forgets them. Looks at 16 times as many. */

@@ -28,7 +28,7 @@ struct call_states {
         uint32_t *generations, capacity, last; /* by slot; never 0, except where the record is not told apart */
         uint32_t swept;
     } numbers;              /* call_set_records.c */
-    struct call_cold *cold; /* the same, under a database (call_states_spill); else NULL */
+    struct call_cold *cold; /* the same, under a database; else NULL. Lent by who set it (records_cold.h) */
 };
 struct call_set_spec {
     const struct input_spec *input;
@@ -106,9 +106,9 @@ enum status call_states_columns(struct call_set *set, struct call_states *states
                                 struct batch *batch, struct error *err);
 enum status call_states_restore(struct call_set *set, struct call_states *states, uint32_t index, const struct batch *batch,
                                 const uint32_t *records, uint32_t *slots, struct error *err);
-/* The values of a set may be in the database: its key table is `keys`. columns: of the input, the groups' keys, with room for the arguments,
- * in the arena. */
-enum status call_states_spill(struct call_set *set, struct call_states *states, uint32_t index, struct cold_table *cold, uint32_t *columns,
-                              uint32_t key_count, struct key_table **keys, struct error *err);
+/* The key table of a set's values, and the columns of its arguments. */
+enum status call_states_values(struct call_set *set, struct call_states *states, uint32_t index, struct key_table **keys,
+                               struct error *err);
+const uint32_t *call_set_distinct_args(const struct call_set *set, uint32_t index, uint32_t *count);
 
 #endif

@@ -310,16 +310,13 @@ enum status call_states_restore(struct call_set *set, struct call_states *states
     return STATUS_OK;
 }
 
-enum status call_states_spill(struct call_set *set, struct call_states *states, uint32_t index, struct cold_table *cold, uint32_t *columns,
-                              uint32_t key_count, struct key_table **keys, struct error *err)
+enum status call_states_values(struct call_set *set, struct call_states *states, uint32_t index, struct key_table **keys, struct error *err)
 {
-    const struct distinct_set *distinct = &set->distinct[index];
-    if (states->cold == NULL) {
-        TRY_ALLOC(states->cold, arena_alloc(set->circuit->arena, set->distinct_count * sizeof *states->cold), err);
-    }
-    for (uint32_t i = 0; i < distinct->arg_count; i++) {
-        columns[key_count + i] = distinct->args[i];
-    }
-    states->cold[index] = (struct call_cold){cold, columns};
     return call_set_distinct_table(set, states, index, keys, err);
+}
+
+const uint32_t *call_set_distinct_args(const struct call_set *set, uint32_t index, uint32_t *count)
+{
+    *count = set->distinct[index].arg_count;
+    return set->distinct[index].args;
 }

@@ -413,6 +413,7 @@ static void group_aggregate_close(struct node *node)
     struct budget *budget = node_budget(node);
     slot_array_free(budget, self->old, self->old_capacity * sizeof *self->old);
     slot_array_free(budget, self->fresh.slots, self->fresh.capacity * sizeof(uint32_t));
+    records_cold_destroy(self->records);
     call_states_close(self->calls, &self->states);
     key_table_destroy(self->table);
     held_errors_destroy(self->held);

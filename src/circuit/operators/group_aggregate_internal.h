@@ -5,6 +5,7 @@
 #include "circuit/circuit_cold.h"
 #include "circuit/held_errors.h"
 #include "circuit/operators/call_set.h"
+#include "circuit/operators/records_cold.h"
 
 enum { TABLE_GROUPS, TABLE_HELD, TABLE_DISTINCT };
 enum { FLAG_DIRTY = 1, FLAG_PERMANENT = 2, CHUNK_WORDS = CHUNK_ROWS / 64, AHEAD = 16 };
@@ -47,7 +48,9 @@ struct group_aggregate {
     uint32_t *key_order; /* 0, 1, 2, ...: the keys as columns of the state table */
     struct dirty_slots dirty;
     struct state_map restored, restored_generations; /* while state is restored */
-    struct cold_table *cold;                         /* the groups; those of DISTINCT are before it in node.cold. NULL: no database */
+    struct cold_table *cold;                         /* the groups; NULL: no database */
+    struct records_cold *records;                    /* whose it is, with the values of DISTINCT */
+    struct records_layouts layouts;
     /* scratch of values that fail */
     uint64_t failed[CHUNK_WORDS];
     const uint32_t *fail_slots;

@@ -135,7 +135,8 @@ static enum status restore_distinct(struct group_aggregate *self, uint32_t index
     }
     uint32_t places[CHUNK_ROWS];
     TRY(call_states_restore(self->calls, &self->states, index, rows->batch, self->slots, places, err));
-    return self->cold == NULL ? STATUS_OK : cold_table_changed(&self->node.cold[index], places, rows->batch->count, 0, err);
+    return self->cold == NULL ? STATUS_OK
+                              : cold_table_changed(records_cold_values(self->records, index), places, rows->batch->count, 0, err);
 }
 
 enum status group_aggregate_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)

@@ -4,6 +4,8 @@
 #include "circuit/operators/join_core.h"
 #include "circuit/operators/join_save.h"
 
+enum { JOIN_SIDES = 2 };
+
 /* Not: rows that are forgotten after a time, or when a watermark passes; NOT IN and subqueries used as values, which count over all keys; sides
  * that every worker has. */
 bool join_can_spill(const struct join *self)
@@ -31,7 +33,7 @@ static enum status key_drop(void *context, const uint32_t *slots, uint32_t count
     (void)err;
     struct join *self = context;
     for (uint32_t k = 0; k < count; k++) {
-        for (uint32_t which = 0; which < COLD_PARTS; which++) {
+        for (uint32_t which = 0; which < JOIN_SIDES; which++) {
             uint32_t entry;
             /* The key goes with its last entry. */
             while (key_table_has(self->state.keys, slots[k]) && (entry = join_heads(&self->state, slots[k])[which]) != 0) {
@@ -45,8 +47,8 @@ static enum status key_drop(void *context, const uint32_t *slots, uint32_t count
 static bool key_pinned(const void *context, uint32_t slot)
 {
     const struct join *self = context;
-    const uint32_t *heads = (const uint32_t *)key_table_values(self->state.keys, 0) + (size_t)slot * COLD_PARTS;
-    for (uint32_t which = 0; which < COLD_PARTS; which++) {
+    const uint32_t *heads = (const uint32_t *)key_table_values(self->state.keys, 0) + (size_t)slot * JOIN_SIDES;
+    for (uint32_t which = 0; which < JOIN_SIDES; which++) {
         const struct join_side *side = &self->state.sides[which];
         for (uint32_t entry = heads[which]; entry != 0; entry = join_entry_next(side, entry)) {
             if ((join_extra_at(side, entry)->flags & ENTRY_TOUCHED) != 0) {
@@ -81,17 +83,17 @@ enum status join_open_cold(struct node *node, struct error *err)
                                      .pinned = key_pinned,
                                      .heap = key_heap,
                                      .emptied = key_emptied};
-    struct cold_layout layouts[COLD_PARTS];
+    struct cold_layout layouts[JOIN_SIDES];
     if (!self->spills) {
         return STATUS_OK;
     }
-    for (uint32_t which = 0; which < COLD_PARTS; which++) {
+    for (uint32_t which = 0; which < JOIN_SIDES; which++) {
         TRY(node_make_layout(node, &node->tables[which], self->saved_keys[which], self->spec->key_count, &layouts[which], err));
         layouts[which].tag = (uint8_t)which;
         self->state.sides[which].follows = false;
     }
     TRY(node_make_cold(node, 1, &self->cold, err));
-    return cold_table_open(self->cold, node->circuit->cold, layouts, COLD_PARTS, &owner, self->state.keys, err);
+    return cold_table_open(self->cold, node->circuit->cold, layouts, JOIN_SIDES, &owner, self->state.keys, err);
 }
 
 enum status join_note_slots(struct join *self, uint32_t which, uint32_t count, struct error *err)

@@ -25,6 +25,12 @@ enum status keyed_layout_open(struct keyed_layout *layout, struct node *node, st
     return STATUS_OK;
 }
 
+void keyed_layout_merge(struct keyed_layout *layout)
+{
+    layout->parts_at = layout->record_bytes;
+    layout->record_bytes += (uint32_t)sizeof(int64_t);
+}
+
 enum status keyed_records_open(const struct keyed_layout *layout, struct keyed_records *records, struct error *err)
 {
     call_states_open(layout->calls, node_budget(layout->node), &records->states);
@@ -41,6 +47,8 @@ enum status keyed_records_track(const struct keyed_layout *layout, struct keyed_
 void keyed_records_close(const struct keyed_layout *layout, struct keyed_records *records)
 {
     if (records->table != NULL) {
+        records_cold_destroy(records->cold);
+        records->cold = NULL;
         key_table_destroy(records->table);
         call_states_close(layout->calls, &records->states);
         dirty_slots_close(&records->dirty);
@@ -63,7 +71,13 @@ enum status keyed_records_add(const struct keyed_layout *layout, struct keyed_re
 {
     uint32_t slots[CHUNK_ROWS];
     struct selection rows = batch_selection(batch);
+    if (UNLIKELY(records->cold != NULL)) {
+        TRY(keyed_records_fetch(records, batch, layout->keys, hashes, err));
+    }
     TRY(key_table_find_or_insert(records->table, batch, layout->keys, hashes, slots, err));
+    if (UNLIKELY(records->cold != NULL)) {
+        TRY(cold_table_changed(records_cold_table(records->cold), slots, rows.count, 0, err));
+    }
     uint8_t *base = key_table_values(records->table, 0);
     for (uint32_t k = 0; k < rows.count; k++) {
         if (k + AHEAD < rows.count) {
@@ -92,52 +106,71 @@ static enum status gather_keys(const struct keyed_layout *layout, const struct k
     return STATUS_OK;
 }
 
-static enum status merge_slots(const struct keyed_layout *layout, struct keyed_records *into, const struct keyed_records *from,
-                               const uint32_t *slots, uint32_t count, int64_t weight, struct error *err)
+/* Where some keys are in `into`; they are in memory then. */
+static enum status find_places(const struct keyed_layout *layout, struct keyed_records *into, const struct batch *keys,
+                               const uint64_t *hashes, uint32_t *places, struct error *err)
 {
-    struct batch keys = {0};
-    uint64_t hashes[CHUNK_ROWS];
-    uint32_t places[CHUNK_ROWS];
-    enum status status = gather_keys(layout, from, slots, count, &keys, hashes, err);
-    if (status == STATUS_OK) {
-        status = key_table_find_or_insert(into->table, &keys, layout->key_order, hashes, places, err);
+    if (into->cold != NULL) {
+        TRY(keyed_records_fetch(into, keys, layout->key_order, hashes, err));
     }
-    uint8_t *source = key_table_values(from->table, 0);
-    uint8_t *target = key_table_values(into->table, 0);
-    for (uint32_t k = 0; k < count && status == STATUS_OK; k++) {
-        int64_t *to = weight_at(layout, target, places[k]);
-        const int64_t *part = weight_at(layout, source, slots[k]);
-        *to += *part * weight;
-        status = call_set_merge(layout->calls, &into->states, to + 1, part + 1, weight, err);
-        if (*to == 0 && status == STATUS_OK) {
-            call_set_clear(layout->calls, &into->states, to + 1);
-            key_table_remove(into->table, places[k]);
-        }
-    }
-    batch_release(&keys);
-    return status;
+    TRY(key_table_find_or_insert(into->table, keys, layout->key_order, hashes, places, err));
+    return into->cold == NULL ? STATUS_OK : cold_table_changed(records_cold_table(into->cold), places, keys->count, 0, err);
 }
 
-/* The next slots that are in use, from *slot on. */
-static uint32_t next_slots(const struct key_table *table, uint32_t *slot, uint32_t limit, uint32_t *slots)
+static enum status remove_records(const struct keyed_layout *layout, struct keyed_records *records, const uint32_t *slots, uint32_t count,
+                                  struct error *err)
 {
-    uint32_t count = 0, end = key_table_slots(table);
-    while (*slot < end && count < limit) {
-        slots[count] = *slot;
-        count += key_table_has(table, *slot);
-        (*slot)++;
+    uint8_t *base = key_table_values(records->table, 0);
+    if (records->cold != NULL) {
+        TRY(cold_table_forget(records_cold_table(records->cold), slots, count, err));
     }
-    return count;
-}
-
-enum status keyed_records_merge(const struct keyed_layout *layout, struct keyed_records *into, const struct keyed_records *from,
-                                int64_t weight, struct error *err)
-{
-    uint32_t slots[CHUNK_ROWS], count, at = 0;
-    while ((count = next_slots(from->table, &at, CHUNK_ROWS, slots)) > 0) {
-        TRY(merge_slots(layout, into, from, slots, count, weight, err));
+    for (uint32_t k = 0; k < count; k++) {
+        call_set_clear(layout->calls, &records->states, weight_at(layout, base, slots[k]) + 1);
+        key_table_remove(records->table, slots[k]);
     }
     return STATUS_OK;
+}
+
+struct merge {
+    const struct keyed_layout *layout;
+    struct keyed_records *into;
+    int64_t weight;
+};
+
+static enum status merge_slots(void *context, const struct keyed_records *from, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    const struct merge *merge = context;
+    const struct keyed_layout *layout = merge->layout;
+    struct keyed_records *into = merge->into;
+    struct batch keys = {0};
+    uint64_t hashes[CHUNK_ROWS];
+    uint32_t places[CHUNK_ROWS], gone = 0;
+    enum status status = gather_keys(layout, from, slots, count, &keys, hashes, err);
+    if (status == STATUS_OK) {
+        status = find_places(layout, into, &keys, hashes, places, err);
+    }
+    batch_release(&keys);
+    TRY(status);
+    uint8_t *source = key_table_values(from->table, 0);
+    uint8_t *target = key_table_values(into->table, 0);
+    for (uint32_t k = 0; k < count; k++) {
+        int64_t *to = weight_at(layout, target, places[k]);
+        const int64_t *part = weight_at(layout, source, slots[k]);
+        *to += *part * merge->weight;
+        TRY(call_set_merge(layout->calls, &into->states, to + 1, part + 1, merge->weight, err));
+        int64_t *parts = (int64_t *)(void *)((uint8_t *)to + layout->parts_at);
+        *parts += merge->weight;
+        places[gone] = places[k];
+        gone += *parts == 0;
+    }
+    return gone == 0 ? STATUS_OK : remove_records(layout, into, places, gone, err);
+}
+
+enum status keyed_records_merge(const struct keyed_layout *layout, struct keyed_records *into, struct keyed_records *from, int64_t weight,
+                                struct error *err)
+{
+    struct merge merge = {layout, into, weight};
+    return keyed_records_walk(layout, from, CHUNK_ROWS, merge_slots, &merge, err);
 }
 
 int64_t window_column_time(const struct window_output *output, enum window_column column, int64_t now_us)
@@ -220,23 +253,29 @@ static enum status emit_slots(const struct keyed_layout *layout, const struct ke
     return status;
 }
 
-enum status keyed_records_emit(const struct keyed_layout *layout, const struct keyed_records *records, const struct window_output *output,
+struct emission {
+    const struct keyed_layout *layout;
+    const struct window_output *output;
+};
+
+static enum status emit_standing(void *context, const struct keyed_records *records, const uint32_t *slots, uint32_t count,
+                                 struct error *err)
+{
+    const struct emission *emission = context;
+    uint8_t *base = key_table_values(records->table, 0);
+    uint32_t standing[CHUNK_ROWS], kept = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        standing[kept] = slots[k];
+        kept += *weight_at(emission->layout, base, slots[k]) > 0;
+    }
+    return kept == 0 ? STATUS_OK : emit_slots(emission->layout, records, emission->output, standing, kept, err);
+}
+
+enum status keyed_records_emit(const struct keyed_layout *layout, struct keyed_records *records, const struct window_output *output,
                                struct error *err)
 {
-    uint32_t slots[CHUNK_ROWS], count, at = 0;
+    struct emission emission = {layout, output};
     uint32_t limit = layout->node->circuit->settings.chunk_rows;
     limit = limit == 0 || limit > CHUNK_ROWS ? CHUNK_ROWS : limit;
-    uint8_t *base = key_table_values(records->table, 0);
-    while ((count = next_slots(records->table, &at, limit, slots)) > 0) {
-        uint32_t kept = 0;
-        for (uint32_t k = 0; k < count; k++) {
-            uint32_t slot = slots[k];
-            slots[kept] = slot;
-            kept += *weight_at(layout, base, slot) > 0;
-        }
-        if (kept > 0) {
-            TRY(emit_slots(layout, records, output, slots, kept, err));
-        }
-    }
-    return STATUS_OK;
+    return keyed_records_walk(layout, records, limit, emit_standing, &emission, err);
 }

@@ -4,7 +4,7 @@
 
 enum { FIRST_ITEMS = 8 };
 
-enum status over_list_room(void **list, uint32_t *capacity, uint32_t count, size_t bytes, struct error *err)
+enum status over_list_room(struct budget *budget, void **list, uint32_t *capacity, uint32_t count, size_t bytes, struct error *err)
 {
     uint32_t wanted = *capacity == 0 ? FIRST_ITEMS : *capacity;
     if (count < *capacity) {
@@ -13,16 +13,28 @@ enum status over_list_room(void **list, uint32_t *capacity, uint32_t count, size
     while (wanted <= count) {
         wanted *= 2;
     }
-    void *grown;
-    TRY_ALLOC(grown, realloc(*list, wanted * bytes), err);
+    size_t more = (size_t)(wanted - *capacity) * bytes;
+    bool charged = budget_charge(budget, more);
+    void *grown = charged ? realloc(*list, wanted * bytes) : NULL;
+    if (grown == NULL) {
+        budget_release(budget, charged ? more : 0);
+        return error_set(err, ERROR_BUDGET_SPENT, "no room for a list of %u rows", wanted);
+    }
     *list = grown;
     *capacity = wanted;
     return STATUS_OK;
 }
 
+void over_list_free(struct budget *budget, void *list, uint32_t capacity, size_t bytes)
+{
+    budget_release(budget, capacity * bytes);
+    free(list);
+}
+
 enum status over_changes_collect(struct over_changes *changes, struct row_store *store, const struct batch *batch, struct error *err)
 {
-    TRY(over_list_room((void **)&changes->made, &changes->capacity, changes->count + batch->count, sizeof *changes->made, err));
+    TRY(over_list_room(changes->budget, (void **)&changes->made, &changes->capacity, changes->count + batch->count, sizeof *changes->made,
+                       err));
     TRY(row_store_add(store, batch, changes->made + changes->count, err));
     changes->count += batch->count;
     return STATUS_OK;
@@ -68,8 +80,8 @@ enum status over_changes_emit(struct over_changes *changes, const struct row_sto
                               struct row_output *output, struct error *err)
 {
     uint32_t count = changes->count, first = 0;
-    TRY(over_list_room((void **)&changes->old, &changes->old_capacity, before_count, sizeof *changes->old, err));
-    TRY(over_list_room((void **)&changes->new, &changes->new_capacity, count, sizeof *changes->new, err));
+    TRY(over_list_room(changes->budget, (void **)&changes->old, &changes->old_capacity, before_count, sizeof *changes->old, err));
+    TRY(over_list_room(changes->budget, (void **)&changes->new, &changes->new_capacity, count, sizeof *changes->new, err));
     hash_rows(store, before, before_count, changes->old);
     hash_rows(store, changes->made, count, changes->new);
     for (uint32_t i = 0; i < before_count; i++) {
@@ -90,7 +102,7 @@ enum status over_changes_emit(struct over_changes *changes, const struct row_sto
 
 void over_changes_release(struct over_changes *changes)
 {
-    free(changes->made);
-    free(changes->old);
-    free(changes->new);
+    over_list_free(changes->budget, changes->made, changes->capacity, sizeof *changes->made);
+    over_list_free(changes->budget, changes->old, changes->old_capacity, sizeof *changes->old);
+    over_list_free(changes->budget, changes->new, changes->new_capacity, sizeof *changes->new);
 }

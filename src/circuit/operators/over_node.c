@@ -31,6 +31,7 @@ enum status over_partition_at(struct over_node *self, uint32_t slot, struct over
         }
         (*place)->slot = slot;
         (*place)->origin = self->next_origin;
+        (*place)->idle_at = INT64_MAX;
         TRY(call_states_begin_record(&self->states, slot, err));
     }
     *partition = *place;
@@ -39,15 +40,26 @@ enum status over_partition_at(struct over_node *self, uint32_t slot, struct over
 
 void over_partition_free(struct over_node *self, struct over_partition *partition)
 {
-    sorted_rows_release(&partition->waiting, node_budget(&self->node));
-    free(partition->items.items);
-    free(partition->shown);
+    struct budget *budget = node_budget(&self->node);
+    sorted_rows_release(&partition->waiting, budget);
+    over_items_release(&partition->items, budget);
+    over_list_free(budget, partition->shown, partition->shown_capacity, sizeof *partition->shown);
     free(partition);
-    budget_release(node_budget(&self->node), sizeof *partition + over_run_bytes(&self->run));
+    budget_release(budget, sizeof *partition + over_run_bytes(&self->run));
 }
 
-static inline enum status over_dirty(struct over_node *self, const struct over_partition *partition, struct error *err)
+enum status over_dirty(struct over_node *self, const struct over_partition *partition, bool waiting, bool items, struct error *err)
 {
+    if (UNLIKELY(self->cold != NULL)) {
+        cold_table_touch(self->cold, partition->slot, OVER_PART_PLACE);
+        if (self->streams && waiting) {
+            cold_table_touch(self->cold, partition->slot, OVER_PART_WAITING);
+        }
+        if (self->streams && items) {
+            cold_table_touch(self->cold, partition->slot, OVER_PART_ITEMS);
+        }
+        return STATUS_OK;
+    }
     return LIKELY(!self->changed.followed) ? STATUS_OK : dirty_slots_mark(&self->dirty, partition->slot, err);
 }
 
@@ -56,7 +68,8 @@ static enum status over_touch(struct over_node *self, struct over_partition *par
     if (partition->touched) {
         return STATUS_OK;
     }
-    TRY(over_list_room((void **)&self->touched, &self->touched_capacity, self->touched_count, sizeof(void *), err));
+    TRY(over_list_room(node_budget(&self->node), (void **)&self->touched, &self->touched_capacity, self->touched_count, sizeof(void *),
+                       err));
     self->touched[self->touched_count++] = partition;
     partition->touched = true;
     return STATUS_OK;
@@ -64,7 +77,7 @@ static enum status over_touch(struct over_node *self, struct over_partition *par
 
 enum status over_drop_row(struct over_node *self, row_handle row, struct error *err)
 {
-    TRY(over_list_room((void **)&self->gone, &self->gone_capacity, self->gone_count, sizeof row, err));
+    TRY(over_list_room(node_budget(&self->node), (void **)&self->gone, &self->gone_capacity, self->gone_count, sizeof row, err));
     self->gone[self->gone_count++] = row;
     return STATUS_OK;
 }
@@ -121,7 +134,7 @@ static enum status over_put(struct over_node *self, const struct batch *batch, u
 {
     struct over_partition *partition;
     TRY(over_partition_at(self, slot, &partition, err));
-    TRY(over_dirty(self, partition, err));
+    TRY(over_dirty(self, partition, true, self->spec->processing_time, err));
     if (ttl_is_set(&self->ttl)) {
         TRY(ttl_write(&self->ttl, slot, err));
     }
@@ -134,7 +147,7 @@ static enum status over_put(struct over_node *self, const struct batch *batch, u
     }
     if (self->spec->processing_time) {
         item.prefix = node_evaluation(&self->node)->now_us;
-        return over_items_add(&partition->items, &item, err);
+        return over_items_add(&partition->items, node_budget(&self->node), &item, err);
     }
     return over_put_sorted(self, partition, &item, err);
 }
@@ -154,7 +167,13 @@ static enum status over_receive(struct node *node, uint32_t input, const struct 
         memset(self->slots, 0, chosen.selected_count * sizeof *self->slots);
     } else {
         batch_hash(&chosen, over->partition, over->partition_count, self->hashes);
+        if (UNLIKELY(self->cold != NULL)) {
+            TRY(over_fetch(self, &chosen, over->partition, err));
+        }
         TRY(key_table_find_or_insert(self->table, &chosen, over->partition, self->hashes, self->slots, err));
+    }
+    if (UNLIKELY(self->cold != NULL)) {
+        TRY(cold_table_reserve(self->cold, err));
     }
     if (ttl_is_set(&self->ttl)) {
         TRY(over_renew(self, chosen.selected_count, err));
@@ -175,7 +194,7 @@ static enum status over_take_due(struct over_node *self, struct over_partition *
     struct sorted_item *item;
     while ((item = sorted_rows_at(&partition->waiting, &first)) != NULL && item->prefix <= watermark) {
         for (int64_t copy = 0; copy < item->weight; copy++) {
-            TRY(over_items_add(&partition->items, item, err));
+            TRY(over_items_add(&partition->items, node_budget(&self->node), item, err));
         }
         first.at++;
     }
@@ -211,13 +230,14 @@ static enum status over_trim(struct over_node *self, struct over_partition *part
     place->next -= dropped;
     place->end -= dropped < place->end ? dropped : place->end;
     place->begin -= dropped < place->begin ? dropped : place->begin;
+    over_items_trim(items, node_budget(&self->node));
     return STATUS_OK;
 }
 
 static enum status over_stream(struct over_node *self, struct over_partition *partition, struct error *err)
 {
     struct over_target target = {(uint8_t *)partition->record, partition->slot, &self->states};
-    TRY(over_dirty(self, partition, err));
+    TRY(over_dirty(self, partition, true, true, err));
     if (ttl_is_set(&self->ttl)) {
         TRY(ttl_write(&self->ttl, partition->slot, err));
     }
@@ -226,30 +246,99 @@ static enum status over_stream(struct over_node *self, struct over_partition *pa
         *err = self->run.first_failure;
         return err->status;
     }
-    return over_trim(self, partition, err);
+    TRY(over_trim(self, partition, err));
+    return over_note_idle(self, partition, err);
 }
 
+static int64_t over_idle_time(const struct over_node *self, const struct over_partition *partition)
+{
+    const struct over_items *items = &partition->items;
+    return items->count == 0 ? INT64_MIN : time_add(items->items[items->count - 1].prefix, self->spec->over.preceding);
+}
+
+int64_t over_idle_due(const struct over_node *self, const struct over_partition *partition)
+{
+    return self->ends ? over_idle_time(self, partition) : INT64_MAX;
+}
+
+enum status over_note_idle(struct over_node *self, struct over_partition *partition, struct error *err)
+{
+    if (!self->ends || partition->waiting.block_count > 0 || partition->idle_at != INT64_MAX) {
+        return STATUS_OK;
+    }
+    partition->idle_at = over_idle_time(self, partition);
+    return time_heap_push(&self->due, node_budget(&self->node), partition->idle_at, partition->slot, err);
+}
+
+/* Nothing waits in the partition: is it of use? */
+static enum status over_look_idle(struct over_node *self, struct over_partition *partition, int64_t noted, int64_t now, struct error *err)
+{
+    if (!self->ends || partition->idle_at != noted) {
+        return STATUS_OK;
+    }
+    partition->idle_at = INT64_MAX;
+    return over_idle_time(self, partition) <= now ? over_end_partition(self, partition, err) : over_note_idle(self, partition, err);
+}
+
+static enum status over_pass_due(struct over_node *self, struct over_partition *partition, int64_t noted, int64_t watermark,
+                                 struct error *err)
+{
+    struct sorted_place first = {0};
+    const struct sorted_item *item = sorted_rows_at(&partition->waiting, &first);
+    if (item == NULL) {
+        return over_look_idle(self, partition, noted, watermark, err);
+    }
+    partition->idle_at = partition->idle_at == noted ? INT64_MAX : partition->idle_at;
+    if (item->prefix > watermark) {
+        return STATUS_OK;
+    }
+    TRY(over_take_due(self, partition, watermark, err));
+    TRY(over_stream(self, partition, err));
+    first = (struct sorted_place){0};
+    item = sorted_rows_at(&partition->waiting, &first);
+    return item == NULL ? STATUS_OK : time_heap_push(&self->due, node_budget(&self->node), item->prefix, partition->slot, err);
+}
+
+/* A slot of which the partition has gone may be another's by now, which is looked at in vain. */
 static enum status over_finish_due(struct over_node *self, int64_t watermark, struct error *err)
 {
     struct timed due;
     while (time_heap_pop(&self->due, watermark, &due)) {
-        struct over_partition *partition;
-        struct sorted_place first = {0};
-        const struct sorted_item *item;
-        TRY(over_partition_at(self, (uint32_t)due.item, &partition, err));
-        item = sorted_rows_at(&partition->waiting, &first);
-        if (item == NULL || item->prefix > watermark) {
-            continue;
-        }
-        TRY(over_take_due(self, partition, watermark, err));
-        TRY(over_stream(self, partition, err));
-        first = (struct sorted_place){0};
-        item = sorted_rows_at(&partition->waiting, &first);
-        if (item != NULL) {
-            TRY(time_heap_push(&self->due, node_budget(&self->node), item->prefix, due.item, err));
+        uint32_t slot = (uint32_t)due.item;
+        bool there = self->table == NULL || key_table_has(self->table, slot);
+        struct over_partition *partition = there ? *over_partition_place(self, slot) : NULL;
+        if (partition != NULL) {
+            TRY(over_pass_due(self, partition, due.time, watermark, err));
         }
     }
     return STATUS_OK;
+}
+
+/* What is due and in the database comes back, a part at a time; results at hand refer to rows that may leave. */
+static enum status over_finish_cold(struct over_node *self, int64_t until, struct error *err)
+{
+    uint32_t slots[CHUNK_ROWS], count = 1;
+    while (count > 0 && cold_table_next_due(self->cold) <= until) {
+        TRY(over_run_flush(&self->run, err));
+        TRY(node_relieve(&self->node, err));
+        TRY(cold_table_fetch_due(self->cold, until, slots, &count, err));
+        TRY(over_settle_fetched(self, err));
+        if (ttl_is_set(&self->ttl)) { /* the others come with the next ticks */
+            return over_sweep_slots(self, slots, count, err);
+        }
+        if (self->streams) {
+            TRY(over_finish_due(self, until, err));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Up to when what has a time is due. */
+static int64_t over_bound(const struct over_node *self, const struct tick *tick)
+{
+    return self->spec->event_time                                  ? node_input_watermark(&self->node, 0)
+           : self->spec->processing_time || ttl_is_set(&self->ttl) ? tick->now_us - 1
+                                                                   : INT64_MIN;
 }
 
 /* ---- any order: computed again ---- */
@@ -261,7 +350,7 @@ static enum status over_list_all(struct over_node *self, const struct over_parti
     self->all.count = 0;
     while ((item = sorted_rows_at(&partition->waiting, &place)) != NULL) {
         for (int64_t copy = 0; copy < item->weight; copy++) {
-            TRY(over_items_add(&self->all, item, err));
+            TRY(over_items_add(&self->all, node_budget(&self->node), item, err));
         }
         place.at++;
     }
@@ -320,19 +409,19 @@ static enum status over_compute(struct over_node *self, struct over_partition *p
 static enum status over_replace_shown(struct over_node *self, struct over_partition *partition, uint32_t from, struct error *err)
 {
     uint32_t count = self->all.count;
-    row_handle *shown;
     for (uint32_t i = from; i < partition->items.count; i++) {
-        TRY(over_list_room((void **)&self->old_results, &self->old_capacity, self->old_count, sizeof(row_handle), err));
+        TRY(over_list_room(node_budget(&self->node), (void **)&self->old_results, &self->old_capacity, self->old_count, sizeof(row_handle),
+                           err));
         self->old_results[self->old_count++] = partition->shown[i];
     }
-    TRY_ALLOC(shown, realloc(partition->shown, (count + 1) * sizeof *shown), err);
-    partition->shown = shown;
+    TRY(over_list_room(node_budget(&self->node), (void **)&partition->shown, &partition->shown_capacity, count, sizeof *partition->shown,
+                       err));
     if (count > from) {
-        memcpy(shown + from, self->changes.made, (count - from) * sizeof *shown);
+        memcpy(partition->shown + from, self->changes.made, (count - from) * sizeof *partition->shown);
     }
     partition->items.count = from;
     for (uint32_t i = from; i < count; i++) {
-        TRY(over_items_add(&partition->items, &self->all.items[i], err));
+        TRY(over_items_add(&partition->items, node_budget(&self->node), &self->all.items[i], err));
     }
     return STATUS_OK;
 }
@@ -366,6 +455,9 @@ static enum status over_settle(struct over_node *self, struct over_partition *pa
     }
     partition->touched = false;
     if (partition->waiting.block_count == 0) {
+        if (self->cold != NULL) {
+            TRY(cold_table_forget(self->cold, &partition->slot, 1, err));
+        }
         if (self->table == NULL) {
             self->single = NULL;
         } else {
@@ -419,8 +511,12 @@ static enum status over_finish_tick(struct node *node, const struct tick *tick, 
     if (ttl_is_set(&self->ttl)) {
         ttl_set_now(&self->ttl, tick->now_us);
     }
-    if (self->spec->event_time) {
-        TRY(over_finish_due(self, node_input_watermark(node, 0), err));
+    int64_t until = over_bound(self, tick);
+    if (self->streams) {
+        TRY(over_finish_due(self, until, err));
+    }
+    if (self->cold != NULL) {
+        TRY(over_finish_cold(self, until, err));
     }
     TRY(over_finish_touched(self, err));
     TRY(over_run_flush(&self->run, err));
@@ -467,10 +563,11 @@ static void over_close(struct node *node)
     row_store_destroy(self->results);
     held_errors_destroy(self->held);
     over_changes_release(&self->changes);
-    free(self->all.items);
-    free(self->touched);
-    free(self->gone);
-    free(self->old_results);
+    over_items_release(&self->all, node_budget(node));
+    over_list_free(node_budget(node), self->touched, self->touched_capacity, sizeof *self->touched);
+    over_list_free(node_budget(node), self->gone, self->gone_capacity, sizeof *self->gone);
+    over_list_free(node_budget(node), self->arrived, self->arrived_capacity, sizeof *self->arrived);
+    over_list_free(node_budget(node), self->old_results, self->old_capacity, sizeof *self->old_results);
     dirty_slots_close(&self->dirty);
     touched_rows_close(&self->changed);
     state_map_close(&self->restored);
@@ -486,6 +583,7 @@ static const struct node_type over_type = {
     .save = over_save,
     .restore = over_restore,
     .restored = over_restored,
+    .open_cold = over_open_cold,
 };
 
 /* ---- setup ---- */
@@ -524,6 +622,7 @@ enum status over_node_create(struct circuit *circuit, const struct over_spec *sp
     TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
     self->spec = spec;
     self->streams = spec->event_time || spec->processing_time;
+    self->changes.budget = circuit->budget;
     TRY(circuit_add(circuit, &self->node, &over_type, "Over", &input, 1, err));
     TRY(schema_types(circuit->arena, spec->input.schema, &types, err));
     TRY(over_open_table(self, types, err));
@@ -533,6 +632,8 @@ enum status over_node_create(struct circuit *circuit, const struct over_spec *sp
     TRY(over_run_open(&self->run, &self->node, spec, self->store, &self->order, self->streams ? node_emit : over_collect, err));
     ttl_open(&self->ttl, circuit->budget, self->table == NULL ? 0 : spec->ttl_us, circuit->evaluation.now_us);
     self->lossy = spec->ttl_us > 0 || spec->input.lossy;
+    self->ends = self->streams && self->table != NULL && over->unit == FRAME_RANGE && over->preceding != FRAME_UNBOUNDED &&
+                 self->run.aggregate_count == over->call_count;
     if (self->run.calls != NULL) {
         call_states_open(self->run.calls, circuit->budget, &self->states);
         call_states_number_records(self->run.calls, &self->states, self->streams && ttl_is_set(&self->ttl));

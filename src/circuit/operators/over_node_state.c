@@ -7,9 +7,8 @@
 
 #include "circuit/operators/over_node_internal.h"
 
-enum { TABLE_PARTITIONS, TABLE_WAITING, TABLE_ITEMS, TABLE_DISTINCT }; /* by time */
-enum { TABLE_ROWS };                                                   /* any order */
 enum { ROW_ORDINAL, ROW_WEIGHT, ROW_TIME, ROW_NUMBERS, ROW_WRITTEN = ROW_TIME /* any order */ };
+enum { ROWS_AT_ONCE = 64 };
 enum { ITEM_ORDINAL, ITEM_TIME, ITEM_POSITION, ITEM_COPIES, ITEM_NUMBERS };
 enum { PLACE_BASE, PLACE_RANK, PLACE_DENSE, PLACE_BEGIN, PLACE_END, PLACE_NEXT, PLACE_ORIGIN, PLACE_NUMBERS };
 enum { PLACE_STATES = PLACE_NUMBERS, PLACE_WRITTEN, PLACE_GENERATION, PLACE_COLUMNS };
@@ -39,19 +38,19 @@ static enum status declare_by_time(struct over_node *self, struct snapshot_table
     static const char *const row_numbers[ROW_NUMBERS] = {"ordinal", "weight", "time"};
     const struct over_spec *spec = self->spec;
     struct arena *arena = node_arena(&self->node);
-    struct snapshot_table *partitions = &tables[TABLE_PARTITIONS];
+    struct snapshot_table *partitions = &tables[OVER_TABLE_PARTITIONS];
     *partitions = (struct snapshot_table){.name = "partitions", .expiry = -1};
     TRY(state_schema_make(arena, spec->input.schema, spec->over.partition, spec->over.partition_count, place_columns,
                           ARRAY_LENGTH(place_columns), &partitions->schema, err));
     TRY(state_table_place(arena, &spec->input, spec->over.partition, spec->over.partition_count, partitions, err));
-    TRY(declare_rows(self, "waiting", row_numbers, ROW_NUMBERS, &tables[TABLE_WAITING], err));
-    TRY(declare_rows(self, "items", item_numbers, ITEM_NUMBERS, &tables[TABLE_ITEMS], err));
-    tables[TABLE_WAITING].expiry = (int32_t)spec->input.schema->count + ROW_TIME;
+    TRY(declare_rows(self, "waiting", row_numbers, ROW_NUMBERS, &tables[OVER_TABLE_WAITING], err));
+    TRY(declare_rows(self, "items", item_numbers, ITEM_NUMBERS, &tables[OVER_TABLE_ITEMS], err));
+    tables[OVER_TABLE_WAITING].expiry = (int32_t)spec->input.schema->count + ROW_TIME;
     if (self->run.calls == NULL) {
         return STATUS_OK;
     }
     TRY(call_set_layouts(self->run.calls, spec->over.partition_count + PLACE_NUMBERS, partitions, err));
-    return call_set_declare_tables(self->run.calls, false, tables + TABLE_DISTINCT, err);
+    return call_set_declare_tables(self->run.calls, false, tables + OVER_TABLE_DISTINCT, err);
 }
 
 enum status over_declare(struct over_node *self, struct error *err)
@@ -59,10 +58,10 @@ enum status over_declare(struct over_node *self, struct error *err)
     static const char *const row_numbers[] = {"ordinal", "weight", row_state_written};
     struct snapshot_table *tables;
     uint32_t distinct = self->run.calls == NULL ? 0 : call_set_table_count(self->run.calls);
-    uint32_t count = self->streams ? TABLE_DISTINCT + distinct : TABLE_ROWS + 1;
+    uint32_t count = self->streams ? OVER_TABLE_DISTINCT + distinct : OVER_TABLE_ROWS + 1;
     TRY_ALLOC(tables, arena_alloc(node_arena(&self->node), count * sizeof *tables), err);
     TRY(self->streams ? declare_by_time(self, tables, err)
-                      : declare_rows(self, "rows", row_numbers, ARRAY_LENGTH(row_numbers), &tables[TABLE_ROWS], err));
+                      : declare_rows(self, "rows", row_numbers, ARRAY_LENGTH(row_numbers), &tables[OVER_TABLE_ROWS], err));
     self->dirty.budget = self->restored.budget = self->restored_generations.budget = node_budget(&self->node);
     touched_rows_open(&self->changed, self->node.circuit);
     self->node.tables = tables;
@@ -73,41 +72,75 @@ enum status over_declare(struct over_node *self, struct error *err)
 
 /* ---- save ---- */
 
-static enum status save_sorted(struct over_node *self, uint32_t slot, struct row_save *save, struct error *err)
+static uint32_t sorted_part(struct over_node *self, const struct over_partition *partition, struct sorted_place *at, struct over_row *rows,
+                            uint32_t room)
+{
+    const struct sorted_item *item;
+    uint32_t count = 0;
+    while (count < room && (item = sorted_rows_at(&partition->waiting, at)) != NULL) {
+        rows[count++] = (struct over_row){item->row,
+                                          {[ROW_ORDINAL] = item->ordinal,
+                                           [ROW_WEIGHT] = item->weight,
+                                           [ROW_TIME] = self->streams ? item->prefix : ttl_written_us(&self->ttl, partition->slot)}};
+        at->at++;
+    }
+    return count;
+}
+
+/* Copies of one row are one row. Before they are in order items have their positions as weights. */
+static uint32_t items_part(const struct over_partition *partition, struct sorted_place *at, struct over_row *rows, uint32_t room)
+{
+    const struct over_items *items = &partition->items;
+    int64_t first = partition->origin + partition->place.base;
+    uint32_t count = 0, copies;
+    for (; count < room && at->at < items->count; at->at += copies) {
+        const struct sorted_item *item = &items->items[at->at];
+        int64_t position = partition->arrived ? item->weight : first + at->at;
+        for (copies = 1; at->at + copies < items->count && items->items[at->at + copies].row == item->row; copies++) {
+        }
+        rows[count++] = (struct over_row){
+            item->row, {[ITEM_ORDINAL] = item->ordinal, [ITEM_TIME] = item->prefix, [ITEM_POSITION] = position, [ITEM_COPIES] = copies}};
+    }
+    return count;
+}
+
+uint32_t over_partition_rows(struct over_node *self, uint32_t slot, uint32_t table, struct sorted_place *at, struct over_row *rows,
+                             uint32_t room)
 {
     const struct over_partition *partition = *over_partition_place(self, slot);
-    struct sorted_place place = {0};
-    const struct sorted_item *item;
-    while ((item = sorted_rows_at(&partition->waiting, &place)) != NULL) {
-        const int64_t numbers[ROW_NUMBERS] = {[ROW_ORDINAL] = item->ordinal,
-                                              [ROW_WEIGHT] = item->weight,
-                                              [ROW_TIME] = self->streams ? item->prefix : ttl_written_us(&self->ttl, slot)};
-        TRY(row_save_add(save, item->row, numbers, err));
-        place.at++;
+    return partition == NULL                            ? 0
+           : self->streams && table == OVER_TABLE_ITEMS ? items_part(partition, at, rows, room)
+                                                        : sorted_part(self, partition, at, rows, room);
+}
+
+static enum status save_sorted(struct over_node *self, uint32_t slot, struct row_save *save, struct error *err)
+{
+    struct sorted_place at = {0};
+    struct over_row rows[ROWS_AT_ONCE];
+    uint32_t count;
+    while ((count = over_partition_rows(self, slot, OVER_TABLE_WAITING, &at, rows, ROWS_AT_ONCE)) > 0) {
+        for (uint32_t k = 0; k < count; k++) {
+            TRY(row_save_add(save, rows[k].row, rows[k].numbers, err));
+        }
     }
     return STATUS_OK;
 }
 
-/* Items that are not in the checkpoint before; copies of one row are one row. */
+/* Items that are not in the checkpoint before. */
 static enum status save_items(struct over_node *self, uint32_t slot, struct row_save *save, struct error *err)
 {
     struct over_partition *partition = *over_partition_place(self, slot);
-    const struct over_items *items = &partition->items;
-    int64_t base = partition->place.base;
-    uint32_t copies;
-    for (uint32_t i = 0; i < items->count; i += copies) {
-        const struct sorted_item *item = &items->items[i];
-        for (copies = 1; i + copies < items->count && items->items[i + copies].row == item->row; copies++) {
-        }
-        const int64_t numbers[ITEM_NUMBERS] = {[ITEM_ORDINAL] = item->ordinal,
-                                               [ITEM_TIME] = item->prefix,
-                                               [ITEM_POSITION] = partition->origin + base + i,
-                                               [ITEM_COPIES] = copies};
-        if (base + i >= partition->saved) {
-            TRY(row_save_add(save, item->row, numbers, err));
+    struct sorted_place at = {0};
+    struct over_row rows[ROWS_AT_ONCE];
+    uint32_t count;
+    while ((count = items_part(partition, &at, rows, ROWS_AT_ONCE)) > 0) {
+        for (uint32_t k = 0; k < count; k++) {
+            if (rows[k].numbers[ITEM_POSITION] - partition->origin >= partition->saved) {
+                TRY(row_save_add(save, rows[k].row, rows[k].numbers, err));
+            }
         }
     }
-    partition->saved = base + items->count;
+    partition->saved = partition->place.base + partition->items.count;
     return STATUS_OK;
 }
 
@@ -128,7 +161,7 @@ static enum status save_each(struct over_node *self, bool all, save_partition *e
     return STATUS_OK;
 }
 
-static enum status partition_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
+enum status over_place_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
 {
     struct over_node *self = owner;
     uint32_t keys = self->spec->over.partition_count;
@@ -181,24 +214,27 @@ static enum status save_by_time(struct over_node *self, struct snapshot_writer *
     struct row_save *save;
     struct dirty_slots *dirty = self->changed.followed ? &self->dirty : NULL;
     uint32_t columns = self->spec->over.partition_count + PLACE_COLUMNS;
-    TRY(save_rows(self, writer, TABLE_WAITING, false, all, err));
-    TRY(snapshot_expire(writer, TABLE_WAITING, time_add(self->node.watermark, 1), err));
+    TRY(save_rows(self, writer, OVER_TABLE_WAITING, false, all, err));
+    TRY(snapshot_expire(writer, OVER_TABLE_WAITING, time_add(self->node.watermark, 1), err));
     if (!self->changed.followed && !snapshot_is_full(writer)) {
-        TRY(snapshot_replace(writer, TABLE_ITEMS, err));
+        TRY(snapshot_replace(writer, OVER_TABLE_ITEMS, err));
     }
-    TRY(row_save_begin(&self->node, writer, TABLE_ITEMS, self->store, NULL, &save, err));
+    TRY(row_save_begin(&self->node, writer, OVER_TABLE_ITEMS, self->store, NULL, &save, err));
     TRY(row_save_end(save, save_each(self, all, save_items, save, err), false, err));
     if (self->table != NULL || self->single != NULL) { /* last: it forgets what is dirty */
-        TRY(state_save_slots(writer, TABLE_PARTITIONS, columns, self->table, 0, dirty, partition_columns, self, err));
+        TRY(state_save_slots(writer, OVER_TABLE_PARTITIONS, columns, self->table, 0, dirty, over_place_columns, self, err));
     }
-    return self->run.calls == NULL ? STATUS_OK : call_states_save(self->run.calls, &self->states, writer, TABLE_DISTINCT, NULL, err);
+    return self->run.calls == NULL ? STATUS_OK : call_states_save(self->run.calls, &self->states, writer, OVER_TABLE_DISTINCT, NULL, err);
 }
 
 enum status over_save(struct node *node, struct snapshot_writer *writer, struct error *err)
 {
     struct over_node *self = (struct over_node *)node;
     bool all = snapshot_is_full(writer) || !self->changed.followed;
-    TRY(self->streams ? save_by_time(self, writer, all, err) : save_rows(self, writer, TABLE_ROWS, true, all, err));
+    if (self->cold != NULL) { /* partitions are in the database: node_save_cold */
+        return STATUS_OK;
+    }
+    TRY(self->streams ? save_by_time(self, writer, all, err) : save_rows(self, writer, OVER_TABLE_ROWS, true, all, err));
     dirty_slots_clear(&self->dirty);
     return STATUS_OK;
 }
@@ -215,50 +251,53 @@ static enum status find_partitions(struct over_node *self, const struct batch *b
     return key_table_find_or_insert(self->table, batch, keys, self->hashes, self->slots, err);
 }
 
-/* What a partition has beside its place. */
-static enum status restore_record(struct over_node *self, struct over_partition *partition, const struct snapshot_rows *rows, uint32_t row,
-                                  struct error *err)
+/* What rows of DISTINCT call the partition by. */
+static enum status restore_record(struct over_node *self, const struct snapshot_rows *rows, uint32_t row, struct error *err)
 {
     const struct batch *batch = rows->batch;
-    uint32_t first = self->spec->over.partition_count, slot = partition->slot;
+    uint32_t first = self->spec->over.partition_count, slot = self->slots[row];
     uint32_t generation = call_states_generation(&batch->columns[first + PLACE_GENERATION], row);
     TRY(state_map_set(&self->restored, rows->chain, rows->ids[row], slot, err));
     TRY(state_map_set(&self->restored_generations, rows->chain, rows->ids[row], generation, err));
-    TRY(state_restore_written(&self->ttl, slot, batch, row, first + PLACE_WRITTEN, err));
     if (generation != 0) {
         TRY(call_states_restore_record(&self->states, slot, generation, err));
-    }
-    return self->run.calls == NULL
-               ? STATUS_OK
-               : call_set_load(self->run.calls, &self->states, partition->record, snapshot_text(batch, row, first + PLACE_STATES), err);
-}
-
-static enum status restore_partitions(struct over_node *self, const struct snapshot_rows *rows, struct error *err)
-{
-    const struct batch *batch = rows->batch;
-    uint32_t count = self->spec->over.partition_count, *keys;
-    TRY_ALLOC(keys, arena_alloc(node_arena(&self->node), (count + 1) * sizeof *keys), err);
-    for (uint32_t i = 0; i < count; i++) {
-        keys[i] = i;
-    }
-    TRY(find_partitions(self, batch, keys, err));
-    for (uint32_t row = 0; row < batch->count; row++) {
-        struct over_partition *partition;
-        TRY(over_partition_at(self, self->slots[row], &partition, err));
-        partition->place = (struct over_place){.base = snapshot_number(batch, row, count + PLACE_BASE),
-                                               .rank = snapshot_number(batch, row, count + PLACE_RANK),
-                                               .dense = snapshot_number(batch, row, count + PLACE_DENSE),
-                                               .begin = (uint32_t)snapshot_number(batch, row, count + PLACE_BEGIN),
-                                               .end = (uint32_t)snapshot_number(batch, row, count + PLACE_END),
-                                               .next = (uint32_t)snapshot_number(batch, row, count + PLACE_NEXT)};
-        partition->origin = snapshot_number(batch, row, count + PLACE_ORIGIN);
-        partition->restored = true;
-        TRY(restore_record(self, partition, rows, row, err));
     }
     return STATUS_OK;
 }
 
-static enum status restore_sorted(struct over_node *self, const struct batch *batch, struct error *err)
+static enum status add_place(struct over_node *self, const struct batch *batch, uint32_t row, struct error *err)
+{
+    struct over_partition *partition;
+    uint32_t count = self->spec->over.partition_count;
+    TRY(over_partition_at(self, self->slots[row], &partition, err));
+    partition->place = (struct over_place){.base = snapshot_number(batch, row, count + PLACE_BASE),
+                                           .rank = snapshot_number(batch, row, count + PLACE_RANK),
+                                           .dense = snapshot_number(batch, row, count + PLACE_DENSE),
+                                           .begin = (uint32_t)snapshot_number(batch, row, count + PLACE_BEGIN),
+                                           .end = (uint32_t)snapshot_number(batch, row, count + PLACE_END),
+                                           .next = (uint32_t)snapshot_number(batch, row, count + PLACE_NEXT)};
+    partition->origin = snapshot_number(batch, row, count + PLACE_ORIGIN);
+    partition->restored = true;
+    TRY(state_restore_written(&self->ttl, partition->slot, batch, row, count + PLACE_WRITTEN, err));
+    return self->run.calls == NULL
+               ? STATUS_OK
+               : call_set_load(self->run.calls, &self->states, partition->record, snapshot_text(batch, row, count + PLACE_STATES), err);
+}
+
+static enum status add_places(struct over_node *self, const struct batch *batch, struct error *err)
+{
+    uint32_t keys[CHUNK_ROWS];
+    for (uint32_t i = 0; i < self->spec->over.partition_count; i++) {
+        keys[i] = i;
+    }
+    TRY(find_partitions(self, batch, keys, err));
+    for (uint32_t row = 0; row < batch->count; row++) {
+        TRY(add_place(self, batch, row, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status add_sorted(struct over_node *self, const struct batch *batch, struct error *err)
 {
     uint32_t stored = self->spec->input.schema->count;
     TRY(find_partitions(self, batch, self->spec->over.partition, err));
@@ -279,7 +318,7 @@ static enum status restore_sorted(struct over_node *self, const struct batch *ba
 }
 
 /* Until all are there the weight of an item is its position. */
-static enum status restore_items(struct over_node *self, const struct batch *batch, struct error *err)
+static enum status add_items(struct over_node *self, const struct batch *batch, struct error *err)
 {
     uint32_t stored = self->spec->input.schema->count;
     TRY(find_partitions(self, batch, self->spec->over.partition, err));
@@ -296,31 +335,72 @@ static enum status restore_items(struct over_node *self, const struct batch *bat
             return error_set(err, ERROR_STATE_CORRUPT, "a row of OVER has a number of copies that cannot be");
         }
         for (item.weight = position; item.weight < end; item.weight++) {
-            TRY(over_items_add(&partition->items, &item, err));
+            TRY(over_items_add(&partition->items, node_budget(&self->node), &item, err));
         }
     }
     return STATUS_OK;
 }
 
-enum status over_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+/* They will be put in order when all are there. */
+static enum status note_arrived(struct over_node *self, uint32_t count, struct error *err)
 {
-    struct over_node *self = (struct over_node *)node;
-    if (!self->streams || table == TABLE_WAITING) {
-        return restore_sorted(self, rows->batch, err);
+    for (uint32_t k = 0; k < count; k++) {
+        struct over_partition *partition = *over_partition_place(self, self->slots[k]);
+        if (partition == NULL || partition->arrived) {
+            continue;
+        }
+        TRY(over_list_room(node_budget(&self->node), (void **)&self->arrived, &self->arrived_capacity, self->arrived_count,
+                           sizeof *self->arrived, err));
+        self->arrived[self->arrived_count++] = partition->slot;
+        partition->arrived = true;
     }
-    if (table == TABLE_PARTITIONS) {
-        return restore_partitions(self, rows, err);
-    }
-    if (table == TABLE_ITEMS) {
-        return restore_items(self, rows->batch, err);
-    }
+    return STATUS_OK;
+}
+
+enum status over_add_rows(struct over_node *self, uint32_t table, const struct batch *batch, struct error *err)
+{
+    TRY(!self->streams || table == OVER_TABLE_WAITING ? add_sorted(self, batch, err)
+        : table == OVER_TABLE_ITEMS                   ? add_items(self, batch, err)
+                                                      : add_places(self, batch, err));
+    return note_arrived(self, batch->count, err);
+}
+
+static enum status restore_values(struct over_node *self, uint32_t index, const struct snapshot_rows *rows, struct error *err)
+{
+    uint32_t places[CHUNK_ROWS];
     for (uint32_t row = 0; row < rows->batch->count; row++) {
         uint64_t record = call_set_distinct_record(rows->batch, row), id = record & UINT32_MAX;
         bool forgotten = state_map_get(&self->restored_generations, rows->chain, id) != record >> 32;
         self->slots[row] = forgotten ? SLOT_NONE : state_map_get(&self->restored, rows->chain, id);
     }
-    uint32_t places[CHUNK_ROWS];
-    return call_states_restore(self->run.calls, &self->states, table - TABLE_DISTINCT, rows->batch, self->slots, places, err);
+    return call_states_restore(self->run.calls, &self->states, index, rows->batch, self->slots, places, err);
+}
+
+/* Other rows of a partition may have come, and gone to the database. */
+static enum status restore_spilled(struct over_node *self, uint32_t table, const struct batch *batch, struct error *err)
+{
+    const struct cold_layout *layout = &self->cold->layouts[self->streams ? table : 0];
+    batch_hash(batch, layout->keys, layout->key_count, self->hashes);
+    TRY(over_fetch(self, batch, layout->keys, err));
+    TRY(over_add_rows(self, table, batch, err));
+    return cold_table_changed(self->cold, self->slots, batch->count, self->streams ? table : 0, err);
+}
+
+enum status over_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    struct over_node *self = (struct over_node *)node;
+    if (self->streams && table >= OVER_TABLE_DISTINCT) {
+        return restore_values(self, table - OVER_TABLE_DISTINCT, rows, err);
+    }
+    self->restoring = true;
+    if (self->cold != NULL) {
+        return restore_spilled(self, table, rows->batch, err);
+    }
+    TRY(over_add_rows(self, table, rows->batch, err));
+    for (uint32_t row = 0; self->streams && table == OVER_TABLE_PARTITIONS && row < rows->batch->count; row++) {
+        TRY(restore_record(self, rows, row, err));
+    }
+    return STATUS_OK;
 }
 
 static int compare_positions(const void *left, const void *right)
@@ -362,31 +442,37 @@ static enum status settle_items(struct over_node *self, struct over_partition *p
 }
 
 /* All that was there of it was rows of one that is forgotten. */
-static void drop_unknown(struct over_node *self, struct over_partition *partition)
+static enum status drop_unknown(struct over_node *self, struct over_partition *partition, struct error *err)
 {
     uint32_t slot = partition->slot;
     if (partition->restored || self->table == NULL) {
-        return;
+        return STATUS_OK;
+    }
+    if (self->cold != NULL) {
+        TRY(cold_table_forget(self->cold, &slot, 1, err));
     }
     *over_partition_place(self, slot) = NULL;
     over_partition_free(self, partition);
     key_table_remove(self->table, slot);
+    return STATUS_OK;
+}
+
+enum status over_settle_arrived(struct over_node *self, struct over_partition *partition, struct error *err)
+{
+    partition->arrived = false;
+    if (!self->streams) {
+        return over_show_again(self, partition, err);
+    }
+    TRY(settle_items(self, partition, err));
+    TRY(over_note_idle(self, partition, err));
+    return drop_unknown(self, partition, err);
 }
 
 enum status over_restored(struct node *node, struct error *err)
 {
     struct over_node *self = (struct over_node *)node;
-    uint32_t slots = self->table == NULL ? 1 : key_table_slots(self->table);
     state_map_close(&self->restored);
     state_map_close(&self->restored_generations);
-    for (uint32_t slot = 0; slot < slots; slot++) {
-        struct over_partition *partition = *over_partition_place(self, slot);
-        if (partition != NULL && self->streams) {
-            TRY(settle_items(self, partition, err));
-            drop_unknown(self, partition);
-        } else if (partition != NULL) {
-            TRY(over_show_again(self, partition, err));
-        }
-    }
-    return STATUS_OK;
+    self->restoring = false;
+    return over_settle_fetched(self, err);
 }

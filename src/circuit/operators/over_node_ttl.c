@@ -28,8 +28,7 @@ static void free_shown(struct over_node *self, const struct over_partition *part
     }
 }
 
-/* Nobody looks at its rows in this tick: they are freed at once. */
-static enum status forget_partition(struct over_node *self, struct over_partition *partition, struct error *err)
+void over_free_all(struct over_node *self, struct over_partition *partition)
 {
     struct sorted_place place = {0};
     const struct sorted_item *item;
@@ -39,7 +38,6 @@ static enum status forget_partition(struct over_node *self, struct over_partitio
         free_shown(self, partition);
     }
     while ((item = sorted_rows_at(&partition->waiting, &place)) != NULL) {
-        TRY(touched_rows_mark(&self->changed, item->row, err));
         row_store_free(self->store, item->row);
         place.at++;
     }
@@ -50,7 +48,34 @@ static enum status forget_partition(struct over_node *self, struct over_partitio
     *over_partition_place(self, slot) = NULL;
     over_note_gone(self, slot);
     over_partition_free(self, partition);
+}
+
+/* Nobody looks at its rows in this tick: they are freed at once. */
+static enum status forget_partition(struct over_node *self, struct over_partition *partition, struct error *err)
+{
+    struct sorted_place place = {0};
+    const struct sorted_item *item;
+    uint32_t slot = partition->slot;
+    while ((item = sorted_rows_at(&partition->waiting, &place)) != NULL) {
+        TRY(touched_rows_mark(&self->changed, item->row, err));
+        place.at++;
+    }
+    if (self->cold != NULL) {
+        TRY(over_dirty(self, partition, true, true, err));
+    }
+    over_free_all(self, partition);
     return self->changed.followed ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
+}
+
+enum status over_end_partition(struct over_node *self, struct over_partition *partition, struct error *err)
+{
+    uint32_t slot = partition->slot;
+    TRY(forget_partition(self, partition, err));
+    if (self->cold != NULL) {
+        TRY(cold_table_forget(self->cold, &slot, 1, err));
+    }
+    key_table_remove(self->table, slot);
+    return STATUS_OK;
 }
 
 void over_note_gone(struct over_node *self, uint32_t slot)
@@ -94,8 +119,17 @@ static enum status sweep_partition(struct over_node *self, uint32_t slot, struct
     if (!may_forget(self, partition)) {
         return ttl_write(&self->ttl, slot, err);
     }
-    TRY(forget_partition(self, partition, err));
-    key_table_remove(self->table, slot);
+    return over_end_partition(self, partition, err);
+}
+
+enum status over_sweep_slots(struct over_node *self, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    for (uint32_t k = 0; k < count; k++) {
+        bool there = slots[k] != SLOT_NONE && key_table_has(self->table, slots[k]) && *over_partition_place(self, slots[k]) != NULL;
+        if (there && ttl_has_expired(&self->ttl, slots[k])) {
+            TRY(sweep_partition(self, slots[k], err));
+        }
+    }
     return STATUS_OK;
 }
 

@@ -9,17 +9,45 @@
 
 enum { LEAVING_ROWS = 256, FIRST_ITEMS = 4 };
 
-enum status over_items_add(struct over_items *list, const struct sorted_item *item, struct error *err)
+enum status over_items_add(struct over_items *list, struct budget *budget, const struct sorted_item *item, struct error *err)
 {
     if (list->count == list->capacity) {
         uint32_t capacity = list->capacity == 0 ? FIRST_ITEMS : list->capacity * 2;
-        struct sorted_item *items;
-        TRY_ALLOC(items, realloc(list->items, capacity * sizeof *items), err);
+        size_t more = (size_t)(capacity - list->capacity) * sizeof *item;
+        bool charged = budget_charge(budget, more);
+        struct sorted_item *items = charged ? realloc(list->items, capacity * sizeof *items) : NULL;
+        if (items == NULL) {
+            budget_release(budget, charged ? more : 0);
+            return error_set(err, ERROR_BUDGET_SPENT, "no room for the %u rows of a partition of OVER", list->count + 1);
+        }
         list->items = items;
         list->capacity = capacity;
     }
     list->items[list->count++] = *item;
     return STATUS_OK;
+}
+
+void over_items_trim(struct over_items *list, struct budget *budget)
+{
+    enum { KEPT_ITEMS = 64 };
+    uint32_t capacity = list->capacity / 2;
+    if (list->count == 0 && list->capacity > FIRST_ITEMS) {
+        over_items_release(list, budget);
+    } else if (list->capacity > KEPT_ITEMS && list->count < list->capacity / 4) {
+        struct sorted_item *items = realloc(list->items, capacity * sizeof *items);
+        if (items != NULL) {
+            budget_release(budget, (size_t)(list->capacity - capacity) * sizeof *items);
+            list->items = items;
+            list->capacity = capacity;
+        }
+    }
+}
+
+void over_items_release(struct over_items *list, struct budget *budget)
+{
+    budget_release(budget, (size_t)list->capacity * sizeof *list->items);
+    free(list->items);
+    *list = (struct over_items){0};
 }
 
 /* ---- frames ---- */

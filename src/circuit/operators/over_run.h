@@ -19,7 +19,10 @@ struct over_items {
     struct sorted_item *items;
     uint32_t count, capacity;
 };
-enum status over_items_add(struct over_items *list, const struct sorted_item *item, struct error *err);
+enum status over_items_add(struct over_items *list, struct budget *budget, const struct sorted_item *item, struct error *err);
+/* Gives back memory that so few items do not need. */
+void over_items_trim(struct over_items *list, struct budget *budget);
+void over_items_release(struct over_items *list, struct budget *budget);
 
 /* How far a partition has come. */
 struct over_place {

@@ -148,7 +148,7 @@ static enum status place_rows(struct session_window *self, const struct batch *b
         count += number != SESSION_NONE;
     }
     for (uint32_t k = 0; count < rows.count && k < rows.count; k++) {
-        session_list_drop_key(&self->sessions, self->slots[k]);
+        TRY(session_list_drop_key(&self->sessions, self->slots[k], err));
     }
     for (uint32_t k = 0; k < count; k++) {
         self->numbers[k] = session_list_resolve(&self->sessions, self->numbers[k]);
@@ -163,7 +163,13 @@ static enum status session_window_receive(struct node *node, uint32_t input, con
     struct session_window *self = (struct session_window *)node;
     const struct window_aggregate_spec *spec = &self->spec->base;
     batch_hash(batch, spec->keys, spec->window.partition_count, self->hashes);
+    if (UNLIKELY(self->cold != NULL)) {
+        TRY(node_fetch_keys(node, self->cold, batch, spec->keys, self->hashes, err));
+    }
     TRY(key_table_find_or_insert(self->sessions.keys, batch, spec->keys, self->hashes, self->slots, err));
+    if (UNLIKELY(self->cold != NULL)) {
+        TRY(cold_table_reserve(self->cold, err));
+    }
     uint32_t count = 0;
     TRY(place_rows(self, batch, &count, err));
     if (count == 0) {
@@ -381,14 +387,10 @@ static enum status end_sessions(struct session_window *self, const uint32_t *num
     return status;
 }
 
-static enum status session_window_finish_tick(struct node *node, const struct tick *tick, struct error *err)
+/* The sessions that are in memory. */
+static enum status end_closed(struct session_window *self, int64_t watermark, struct error *err)
 {
-    struct session_window *self = (struct session_window *)node;
-    int64_t watermark = node_min_input_watermark(node);
-    if (self->time.spec.processing_time) {
-        watermark = tick->end ? WATERMARK_END : tick->now_us;
-    }
-    uint32_t limit = node->circuit->settings.chunk_rows;
+    uint32_t limit = self->node.circuit->settings.chunk_rows;
     limit = limit == 0 || limit > CHUNK_ROWS ? CHUNK_ROWS : limit;
     for (;;) {
         uint32_t count = 0, number = SESSION_NONE;
@@ -400,10 +402,33 @@ static enum status session_window_finish_tick(struct node *node, const struct ti
             self->numbers[count++] = number;
         }
         if (count == 0) {
-            break;
+            return STATUS_OK;
         }
         TRY(end_sessions(self, self->numbers, count, err));
     }
+}
+
+/* Those that are not, a part at a time. */
+static enum status end_cold(struct session_window *self, int64_t watermark, struct error *err)
+{
+    uint32_t count = self->cold == NULL ? 0 : 1;
+    while (count > 0) {
+        TRY(node_relieve(&self->node, err));
+        TRY(cold_table_fetch_due(self->cold, watermark, NULL, &count, err));
+        TRY(end_closed(self, watermark, err));
+    }
+    return STATUS_OK;
+}
+
+static enum status session_window_finish_tick(struct node *node, const struct tick *tick, struct error *err)
+{
+    struct session_window *self = (struct session_window *)node;
+    int64_t watermark = node_min_input_watermark(node);
+    if (self->time.spec.processing_time) {
+        watermark = tick->end ? WATERMARK_END : tick->now_us;
+    }
+    TRY(end_closed(self, watermark, err));
+    TRY(end_cold(self, watermark, err));
     self->fired = watermark > self->fired ? watermark : self->fired;
     node->metrics.state_keys = key_table_count(self->sessions.keys);
     node->metrics.state_bytes =
@@ -415,8 +440,10 @@ static enum status session_window_finish_tick(struct node *node, const struct ti
 static int64_t session_window_next_timer(const struct node *node)
 {
     const struct session_window *self = (const struct session_window *)node;
-    bool timed = self->time.spec.processing_time && self->sessions.timer_count > 0;
-    return timed ? self->sessions.timers[0].closes : INT64_MAX;
+    const struct session_list *sessions = &self->sessions;
+    int64_t first = sessions->timer_count > 0 ? sessions->timers[0].closes : INT64_MAX;
+    int64_t due = self->cold == NULL ? INT64_MAX : cold_table_next_due(self->cold);
+    return !self->time.spec.processing_time ? INT64_MAX : due < first ? due : first;
 }
 
 static void session_window_close(struct node *node)
@@ -442,6 +469,7 @@ static const struct node_type session_window_type = {
     .save = session_window_save,
     .restore = session_window_restore,
     .restored = session_window_restored,
+    .open_cold = session_window_open_cold,
 };
 
 /* Chooses between states and kept rows. */

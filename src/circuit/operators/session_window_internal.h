@@ -2,6 +2,7 @@
 #ifndef SPATE_CIRCUIT_OPERATORS_SESSION_WINDOW_INTERNAL_H
 #define SPATE_CIRCUIT_OPERATORS_SESSION_WINDOW_INTERNAL_H
 
+#include "circuit/circuit_cold.h"
 #include "circuit/operators/keyed_records.h"
 #include "circuit/operators/row_state.h"
 #include "circuit/operators/session_list.h"
@@ -27,6 +28,7 @@ struct session_window {
     const struct type *const *types; /* of the input */
     bool ordered;                    /* kept rows have ordinals */
     int64_t fired;
+    struct cold_table *cold;     /* NULL: no database */
     struct touched_rows changed; /* checkpoints */
     struct state_map restored;   /* while state is restored: sessions by the numbers that they had */
     int64_t restored_fired;
@@ -57,5 +59,15 @@ enum status session_window_declare(struct session_window *self, struct error *er
 enum status session_window_save(struct node *node, struct snapshot_writer *writer, struct error *err);
 enum status session_window_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err);
 enum status session_window_restored(struct node *node, struct error *err);
+/* Rows of "sessions" back into memory; slots: of their keys, by row. numbers: of the sessions, NULL: nobody asks. */
+enum status session_window_add(struct session_window *self, const struct batch *batch, uint32_t *slots, uint32_t *numbers,
+                               struct error *err);
+/* The columns of "sessions" for some of them. */
+enum status session_window_columns(struct session_window *self, const uint32_t *numbers, uint32_t count, struct batch *batch,
+                                   struct error *err);
+enum { SESSION_TABLE_CLOCK, SESSION_TABLE_SESSIONS, SESSION_TABLE_ROWS };
+
+/* session_window_cold.c */
+enum status session_window_open_cold(struct node *node, struct error *err);
 
 #endif

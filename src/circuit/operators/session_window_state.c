@@ -4,7 +4,6 @@
 
 #include "circuit/operators/session_window_internal.h"
 
-enum { TABLE_CLOCK, TABLE_SESSIONS, TABLE_ROWS };
 enum { CLOCK_FIRED, CLOCK_ORDERED, CLOCK_COLUMNS };
 enum { SESSION_FIRST, SESSION_LAST, SESSION_WEIGHT, SESSION_STATE, SESSION_NUMBERS }; /* after the keys */
 enum { ROW_SESSION, ROW_WEIGHT, ROW_ORDINAL, ROW_NUMBERS };                           /* after the stored columns */
@@ -32,21 +31,21 @@ enum status session_window_declare(struct session_window *self, struct error *er
     static const char *const row_numbers[ROW_NUMBERS] = {"session", "weight", "ordinal"};
     const struct window_aggregate_spec *spec = &self->spec->base;
     struct arena *arena = node_arena(&self->node);
-    uint32_t count = self->rows == NULL ? TABLE_ROWS : TABLE_ROWS + 1;
+    uint32_t count = self->rows == NULL ? SESSION_TABLE_ROWS : SESSION_TABLE_ROWS + 1;
     struct snapshot_table *tables;
     TRY_ALLOC(tables, arena_alloc(arena, count * sizeof *tables), err);
-    tables[TABLE_CLOCK] = (struct snapshot_table){.name = "clock", .schema = &clock_schema, .place = SNAPSHOT_EVERY, .expiry = -1};
-    tables[TABLE_SESSIONS] = (struct snapshot_table){.name = "sessions", .expiry = -1};
+    tables[SESSION_TABLE_CLOCK] = (struct snapshot_table){.name = "clock", .schema = &clock_schema, .place = SNAPSHOT_EVERY, .expiry = -1};
+    tables[SESSION_TABLE_SESSIONS] = (struct snapshot_table){.name = "sessions", .expiry = -1};
     TRY(state_schema_make(arena, spec->input.schema, spec->keys, key_count(self), session_columns,
-                          self->rows == NULL ? SESSION_NUMBERS + 1 : SESSION_NUMBERS, &tables[TABLE_SESSIONS].schema, err));
-    TRY(state_table_place(arena, &spec->input, spec->keys, key_count(self), &tables[TABLE_SESSIONS], err));
+                          self->rows == NULL ? SESSION_NUMBERS + 1 : SESSION_NUMBERS, &tables[SESSION_TABLE_SESSIONS].schema, err));
+    TRY(state_table_place(arena, &spec->input, spec->keys, key_count(self), &tables[SESSION_TABLE_SESSIONS], err));
     if (self->rows == NULL) {
-        TRY(call_set_layouts(self->calls, key_count(self) + SESSION_NUMBERS, &tables[TABLE_SESSIONS], err));
+        TRY(call_set_layouts(self->calls, key_count(self) + SESSION_NUMBERS, &tables[SESSION_TABLE_SESSIONS], err));
     }
     if (self->rows != NULL) {
-        TRY(row_state_declare(arena, spec->input.schema, row_numbers, ROW_NUMBERS, "rows", &tables[TABLE_ROWS], err));
-        TRY(state_table_place(arena, &spec->input, NULL, spec->input.schema->count, &tables[TABLE_ROWS], err));
-        tables[TABLE_ROWS].after_others = true;
+        TRY(row_state_declare(arena, spec->input.schema, row_numbers, ROW_NUMBERS, "rows", &tables[SESSION_TABLE_ROWS], err));
+        TRY(state_table_place(arena, &spec->input, NULL, spec->input.schema->count, &tables[SESSION_TABLE_ROWS], err));
+        tables[SESSION_TABLE_ROWS].after_others = true;
     }
     self->restored.budget = node_budget(&self->node);
     self->restored_fired = WATERMARK_END;
@@ -63,9 +62,8 @@ struct session_chunk {
     struct session_window *self;
     struct snapshot_writer *writer;
     uint32_t count, removed_count;
-    uint32_t numbers[CHUNK_ROWS], keys[CHUNK_ROWS];
+    uint32_t numbers[CHUNK_ROWS];
     uint64_t ids[CHUNK_ROWS], removed[CHUNK_ROWS];
-    int64_t values[SESSION_NUMBERS][CHUNK_ROWS];
 };
 
 static enum status states_column(struct session_window *self, const uint32_t *numbers, uint32_t count, struct vector *column,
@@ -82,17 +80,32 @@ static enum status states_column(struct session_window *self, const uint32_t *nu
     return status;
 }
 
-static enum status chunk_columns(struct session_chunk *chunk, struct batch *batch, struct error *err)
+static int64_t number_of(const struct session *session, uint32_t column)
 {
-    struct session_window *self = chunk->self;
-    uint32_t keys = key_count(self);
+    return column == SESSION_FIRST    ? session->first
+           : column == SESSION_LAST   ? session->last
+           : column == SESSION_WEIGHT ? session->weight
+                                      : session->state;
+}
+
+enum status session_window_columns(struct session_window *self, const uint32_t *numbers, uint32_t count, struct batch *batch,
+                                   struct error *err)
+{
+    uint32_t keys = key_count(self), slots[CHUNK_ROWS];
+    int64_t values[CHUNK_ROWS];
+    for (uint32_t k = 0; k < count; k++) {
+        slots[k] = session_at(&self->sessions, numbers[k])->key;
+    }
     for (uint32_t i = 0; i < keys; i++) {
-        TRY(key_table_gather(self->sessions.keys, i, chunk->keys, chunk->count, &batch->columns[i], err));
+        TRY(key_table_gather(self->sessions.keys, i, slots, count, &batch->columns[i], err));
     }
     for (uint32_t i = 0; i < SESSION_NUMBERS; i++) {
-        TRY(state_number_column(node_budget(&self->node), chunk->values[i], chunk->count, &batch->columns[keys + i], err));
+        for (uint32_t k = 0; k < count; k++) {
+            values[k] = number_of(session_at(&self->sessions, numbers[k]), i);
+        }
+        TRY(state_number_column(node_budget(&self->node), values, count, &batch->columns[keys + i], err));
     }
-    return self->rows != NULL ? STATUS_OK : states_column(self, chunk->numbers, chunk->count, &batch->columns[keys + SESSION_NUMBERS], err);
+    return self->rows != NULL ? STATUS_OK : states_column(self, numbers, count, &batch->columns[keys + SESSION_NUMBERS], err);
 }
 
 static enum status chunk_flush(struct session_chunk *chunk, struct error *err)
@@ -101,11 +114,11 @@ static enum status chunk_flush(struct session_chunk *chunk, struct error *err)
     if (chunk->count == 0) {
         return STATUS_OK;
     }
-    TRY(batch_init(&batch, chunk->self->node.tables[TABLE_SESSIONS].schema->count, err));
+    TRY(batch_init(&batch, chunk->self->node.tables[SESSION_TABLE_SESSIONS].schema->count, err));
     batch.count = chunk->count;
-    enum status status = chunk_columns(chunk, &batch, err);
+    enum status status = session_window_columns(chunk->self, chunk->numbers, chunk->count, &batch, err);
     if (status == STATUS_OK) {
-        status = snapshot_keep(chunk->writer, TABLE_SESSIONS, chunk->ids, 0, &batch, err);
+        status = snapshot_keep(chunk->writer, SESSION_TABLE_SESSIONS, chunk->ids, 0, &batch, err);
     }
     batch_release(&batch);
     chunk->count = 0;
@@ -118,13 +131,8 @@ static enum status chunk_add(struct session_chunk *chunk, uint32_t number, struc
     if (!session_is_there(session)) {
         return STATUS_OK;
     }
-    uint32_t at = chunk->count++;
-    chunk->ids[at] = chunk->numbers[at] = number;
-    chunk->keys[at] = session->key;
-    chunk->values[SESSION_FIRST][at] = session->first;
-    chunk->values[SESSION_LAST][at] = session->last;
-    chunk->values[SESSION_WEIGHT][at] = session->weight;
-    chunk->values[SESSION_STATE][at] = session->state;
+    chunk->ids[chunk->count] = chunk->numbers[chunk->count] = number;
+    chunk->count++;
     return chunk->count == CHUNK_ROWS ? chunk_flush(chunk, err) : STATUS_OK;
 }
 
@@ -138,7 +146,7 @@ static enum status chunk_remove(struct session_chunk *chunk, uint32_t number, st
         return STATUS_OK;
     }
     chunk->removed_count = 0;
-    return snapshot_remove(chunk->writer, TABLE_SESSIONS, chunk->removed, CHUNK_ROWS, err);
+    return snapshot_remove(chunk->writer, SESSION_TABLE_SESSIONS, chunk->removed, CHUNK_ROWS, err);
 }
 
 static enum status save_sessions(struct session_chunk *chunk, struct error *err)
@@ -146,7 +154,7 @@ static enum status save_sessions(struct session_chunk *chunk, struct error *err)
     struct session_list *sessions = &chunk->self->sessions;
     bool all = snapshot_is_full(chunk->writer) || !sessions->followed;
     if (all && !snapshot_is_full(chunk->writer)) {
-        TRY(snapshot_replace(chunk->writer, TABLE_SESSIONS, err));
+        TRY(snapshot_replace(chunk->writer, SESSION_TABLE_SESSIONS, err));
     }
     for (uint32_t i = 0; i < (all ? sessions->count : sessions->dirty.count); i++) {
         TRY(chunk_add(chunk, all ? i : sessions->dirty.slots[i], err));
@@ -154,7 +162,7 @@ static enum status save_sessions(struct session_chunk *chunk, struct error *err)
     for (uint32_t i = 0; !all && i < sessions->dirty.count; i++) {
         TRY(chunk_remove(chunk, sessions->dirty.slots[i], err));
     }
-    TRY(snapshot_remove(chunk->writer, TABLE_SESSIONS, chunk->removed, chunk->removed_count, err));
+    TRY(snapshot_remove(chunk->writer, SESSION_TABLE_SESSIONS, chunk->removed, chunk->removed_count, err));
     return chunk_flush(chunk, err);
 }
 
@@ -185,7 +193,7 @@ static enum status save_rows(struct session_window *self, struct snapshot_writer
 {
     struct row_save *save;
     bool all = snapshot_is_full(writer) || !self->sessions.followed;
-    TRY(row_save_begin(&self->node, writer, TABLE_ROWS, self->rows, &self->changed, &save, err));
+    TRY(row_save_begin(&self->node, writer, SESSION_TABLE_ROWS, self->rows, &self->changed, &save, err));
     return row_save_end(save, save_all_kept(self, all, save, err), true, err);
 }
 
@@ -194,9 +202,12 @@ enum status session_window_save(struct node *node, struct snapshot_writer *write
     struct session_window *self = (struct session_window *)node;
     const struct snapshot_cell clock[CLOCK_COLUMNS] = {[CLOCK_FIRED].number = self->fired, [CLOCK_ORDERED].number = self->ordered};
     if (!snapshot_is_full(writer)) {
-        TRY(snapshot_replace(writer, TABLE_CLOCK, err));
+        TRY(snapshot_replace(writer, SESSION_TABLE_CLOCK, err));
     }
-    TRY(snapshot_write_cells(writer, TABLE_CLOCK, 0, clock, err));
+    TRY(snapshot_write_cells(writer, SESSION_TABLE_CLOCK, 0, clock, err));
+    if (self->cold != NULL) { /* sessions are in the database: node_save_cold */
+        return STATUS_OK;
+    }
     struct session_chunk *chunk = malloc(sizeof *chunk);
     if (chunk == NULL) {
         return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for a checkpoint");
@@ -224,32 +235,49 @@ static void restore_clock(struct session_window *self, const struct batch *batch
     }
 }
 
-static enum status restore_sessions(struct session_window *self, const struct snapshot_rows *rows, struct error *err)
+enum status session_window_add(struct session_window *self, const struct batch *batch, uint32_t *slots, uint32_t *numbers_now,
+                               struct error *err)
 {
-    const struct batch *batch = rows->batch;
-    uint32_t numbers = key_count(self), *order = self->numbers;
+    uint32_t numbers = key_count(self), order[CHUNK_ROWS];
+    uint64_t hashes[CHUNK_ROWS];
     for (uint32_t i = 0; i < numbers; i++) {
         order[i] = i;
     }
-    batch_hash(batch, order, numbers, self->hashes);
-    TRY(key_table_find_or_insert(self->sessions.keys, batch, order, self->hashes, self->slots, err));
+    batch_hash(batch, order, numbers, hashes);
+    TRY(key_table_find_or_insert(self->sessions.keys, batch, order, hashes, slots, err));
     for (uint32_t row = 0; row < batch->count; row++) {
         const struct session saved = {.first = snapshot_number(batch, row, numbers + SESSION_FIRST),
                                       .last = snapshot_number(batch, row, numbers + SESSION_LAST),
                                       .weight = snapshot_number(batch, row, numbers + SESSION_WEIGHT),
                                       .older = SESSION_NONE,
                                       .newer = SESSION_NONE,
-                                      .key = self->slots[row],
-                                      .state = (uint32_t)snapshot_number(batch, row, numbers + SESSION_STATE)};
+                                      .key = slots[row],
+                                      .state = (uint32_t)snapshot_number(batch, row, numbers + SESSION_STATE) & SESSION_MERGED};
         uint32_t number;
         TRY(session_list_restore(&self->sessions, &saved, &number, err));
-        TRY(state_map_set(&self->restored, rows->chain, rows->ids[row], number, err));
+        if (numbers_now != NULL) {
+            numbers_now[row] = number;
+        }
         if (self->rows == NULL) {
             struct text states = snapshot_text(batch, row, numbers + SESSION_NUMBERS);
             TRY(call_set_load(self->calls, &self->states, session_extra(self, number), states, err));
         }
     }
     return STATUS_OK;
+}
+
+static enum status restore_sessions(struct session_window *self, const struct snapshot_rows *rows, struct error *err)
+{
+    if (self->cold != NULL) { /* other sessions of a key may have come, and gone to the database */
+        const uint32_t *keys = self->cold->layouts[0].keys;
+        batch_hash(rows->batch, keys, key_count(self), self->hashes);
+        TRY(node_fetch_keys(&self->node, self->cold, rows->batch, keys, self->hashes, err));
+    }
+    TRY(session_window_add(self, rows->batch, self->slots, self->numbers, err));
+    for (uint32_t row = 0; self->rows != NULL && row < rows->batch->count; row++) {
+        TRY(state_map_set(&self->restored, rows->chain, rows->ids[row], self->numbers[row], err));
+    }
+    return self->cold == NULL ? STATUS_OK : cold_table_changed(self->cold, self->slots, rows->batch->count, 0, err);
 }
 
 static enum status restore_rows(struct session_window *self, const struct snapshot_rows *rows, struct error *err)
@@ -275,11 +303,11 @@ static enum status restore_rows(struct session_window *self, const struct snapsh
 enum status session_window_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
 {
     struct session_window *self = (struct session_window *)node;
-    if (table == TABLE_CLOCK) {
+    if (table == SESSION_TABLE_CLOCK) {
         restore_clock(self, rows->batch);
         return STATUS_OK;
     }
-    return table == TABLE_SESSIONS ? restore_sessions(self, rows, err) : restore_rows(self, rows, err);
+    return table == SESSION_TABLE_SESSIONS ? restore_sessions(self, rows, err) : restore_rows(self, rows, err);
 }
 
 enum status session_window_restored(struct node *node, struct error *err)

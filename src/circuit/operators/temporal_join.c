@@ -54,7 +54,7 @@ static enum status temporal_version(struct temporal_join *self, const struct bat
     uint64_t tick = self->node.circuit->tick_number + 1;
     struct version_list *list = &temporal_versions(self)[slot];
     int64_t time = (int64_t)vector_get_integer(&batch->columns[self->spec->right_time], row);
-    TRY(over_list_room((void **)&self->changed, &self->changed_capacity, self->changed_count, sizeof slot, err));
+    TRY(over_list_room(node_budget(&self->node), (void **)&self->changed, &self->changed_capacity, self->changed_count, sizeof slot, err));
     self->changed[self->changed_count++] = slot;
     if (self->arrived.followed) {
         TRY(dirty_slots_mark(&self->dirty, slot, err));
@@ -238,7 +238,7 @@ static void temporal_close(struct node *node)
     dirty_slots_close(&self->dirty);
     time_heap_release(&self->waiting, node_budget(node));
     program_destroy(self->condition);
-    free(self->changed);
+    over_list_free(node_budget(node), self->changed, self->changed_capacity, sizeof *self->changed);
 }
 
 static const struct node_type temporal_type = {

@@ -38,7 +38,6 @@ static enum status pane_list_add(struct window_aggregate *self, struct pane_list
 static void pane_close(struct window_aggregate *self, struct pane *pane)
 {
     keyed_records_close(&self->layout, &pane->records);
-    state_map_close(&pane->restored);
     free(pane);
 }
 
@@ -65,7 +64,9 @@ static enum status pane_make(struct window_aggregate *self, int64_t start, const
     }
     *made = (struct pane){.start = start, .first_end = first->end, .last_end = last_end, .window_start = first->start, .place = place};
     enum status status = keyed_records_open(&self->layout, &made->records, err);
-    if (status == STATUS_OK && self->node.circuit->incremental) {
+    if (status == STATUS_OK && self->spills) {
+        status = window_spill_pane(self, made, NULL, err);
+    } else if (status == STATUS_OK && self->node.circuit->incremental) {
         status = keyed_records_track(&self->layout, &made->records, err);
     }
     if (status == STATUS_OK) {
@@ -301,8 +302,7 @@ static enum status window_aggregate_receive(struct node *node, uint32_t input, c
     return flush_rows(self, batch, err);
 }
 
-static enum status emit_window(struct window_aggregate *self, const struct keyed_records *records, struct window_bounds bounds,
-                               struct error *err)
+static enum status emit_window(struct window_aggregate *self, struct keyed_records *records, struct window_bounds bounds, struct error *err)
 {
     const struct window_output output = {
         .time = &self->time,
@@ -323,10 +323,12 @@ static int compare_panes(const void *left, const void *right)
     return (a->start > b->start) - (a->start < b->start);
 }
 
-static void drop_pane(struct window_aggregate *self, struct pane *pane)
+static enum status drop_pane(struct window_aggregate *self, struct pane *pane, struct error *err)
 {
+    enum status status = keyed_records_forget(&pane->records, err);
     key_table_remove(self->index, pane->place);
     pane_close(self, pane);
+    return status;
 }
 
 /* Panes that are windows: those that the watermark has reached, in order. */
@@ -338,7 +340,11 @@ static enum status close_windows(struct window_aggregate *self, int64_t watermar
     while (done < list->count && status == STATUS_OK && closes(self, list->items[done]->first_end) <= watermark) {
         struct pane *pane = list->items[done++];
         status = emit_window(self, &pane->records, (struct window_bounds){pane->window_start, pane->first_end}, err);
-        drop_pane(self, pane);
+        if (status == STATUS_OK) {
+            status = drop_pane(self, pane, err);
+        } else {
+            pane_close(self, pane);
+        }
     }
     window_drop_first(self, done);
     return status;
@@ -347,6 +353,22 @@ static enum status close_windows(struct window_aggregate *self, int64_t watermar
 static bool adds_up(const struct window_aggregate *self)
 {
     return self->time.spec.kind == WINDOW_CUMULATE || call_set_invertible(self->calls);
+}
+
+/* Records that panes are added up in. */
+static enum status sum_open(struct window_aggregate *self, struct keyed_records *sum, struct error *err)
+{
+    TRY(keyed_records_open(&self->layout, sum, err));
+    return self->spills ? window_spill_sum(self, sum, err) : STATUS_OK;
+}
+
+static enum status sum_close(struct window_aggregate *self, struct keyed_records *sum, enum status status, struct error *err)
+{
+    if (status == STATUS_OK && sum->table != NULL) {
+        status = keyed_records_forget(sum, err);
+    }
+    keyed_records_close(&self->layout, sum);
+    return status;
 }
 
 /* Takes out the panes whose last window has closed. */
@@ -360,7 +382,7 @@ static enum status leave_panes(struct window_aggregate *self, int64_t end, struc
         all = all && list->items[i]->last_end < end;
     }
     if (all) {
-        keyed_records_close(&self->layout, &self->running);
+        status = sum_close(self, &self->running, STATUS_OK, err);
     }
     for (uint32_t i = 0; i < list->count; i++) {
         struct pane *pane = list->items[i];
@@ -371,7 +393,11 @@ static enum status leave_panes(struct window_aggregate *self, int64_t end, struc
         if (status == STATUS_OK && self->running.table != NULL) {
             status = keyed_records_merge(&self->layout, &self->running, &pane->records, -1, err);
         }
-        drop_pane(self, pane);
+        if (status == STATUS_OK) {
+            status = drop_pane(self, pane, err);
+        } else {
+            pane_close(self, pane);
+        }
     }
     list->count = kept;
     return status;
@@ -387,7 +413,7 @@ enum status window_enter_panes(struct window_aggregate *self, int64_t end, uint3
             continue;
         }
         if (self->running.table == NULL) {
-            TRY(keyed_records_open(&self->layout, &self->running, err));
+            TRY(sum_open(self, &self->running, err));
         }
         TRY(keyed_records_merge(&self->layout, &self->running, &pane->records, 1, err));
     }
@@ -400,15 +426,14 @@ static enum status emit_merged(struct window_aggregate *self, struct window_boun
         return emit_window(self, &self->entered.items[0]->records, bounds, err);
     }
     struct keyed_records merged = {0};
-    enum status status = keyed_records_open(&self->layout, &merged, err);
+    enum status status = sum_open(self, &merged, err);
     for (uint32_t i = 0; i < self->entered.count && status == STATUS_OK; i++) {
         status = keyed_records_merge(&self->layout, &merged, &self->entered.items[i]->records, 1, err);
     }
     if (status == STATUS_OK) {
         status = emit_window(self, &merged, bounds, err);
     }
-    keyed_records_close(&self->layout, &merged);
-    return status;
+    return sum_close(self, &merged, status, err);
 }
 
 static struct window_bounds window_ending(const struct window_aggregate *self, int64_t end)
@@ -538,7 +563,7 @@ static void window_aggregate_close(struct node *node)
     }
     keyed_records_close(&self->layout, &self->running);
     key_table_destroy(self->index);
-    state_map_close(&self->restored.panes);
+    window_forget_numbers(self);
 }
 
 static const struct node_type window_aggregate_type = {
@@ -550,6 +575,7 @@ static const struct node_type window_aggregate_type = {
     .save = window_aggregate_save,
     .restore = window_aggregate_restore,
     .restored = window_aggregate_restored,
+    .open_cold = window_aggregate_open_cold,
 };
 
 /* States that can be merged cost more than others: made only where windows share panes. */
@@ -586,6 +612,9 @@ enum status window_aggregate_create(struct circuit *circuit, const struct window
     TRY(make_calls(circuit, spec, self, err));
     TRY(keyed_layout_open(&self->layout, &self->node, circuit, &spec->input, spec->keys, spec->key_count, self->calls, spec->call_count,
                           err));
+    if (!self->panes_are_windows) {
+        keyed_layout_merge(&self->layout);
+    }
     TRY(key_table_create(circuit->budget, index_types, 2, &index_bytes, 1, &self->index, err));
     enum status status = circuit_add(circuit, &self->node, &window_aggregate_type, "WindowAggregate", &input, 1, err);
     if (status != STATUS_OK) {

@@ -11,7 +11,6 @@ struct pane {
     uint32_t batch_index;               /* among the panes of the batch at hand, when batch_stamp is current */
     uint64_t batch_stamp;
     struct keyed_records records;
-    struct state_map restored; /* while state is restored: slots of DISTINCT's records */
 };
 struct pane_list {
     struct pane **items;
@@ -24,11 +23,18 @@ struct pane_cache {
     int64_t watermark_from, watermark_to; /* [from, to): same first_end */
     struct pane *pane;
 };
-struct window_restore {     /* while state is restored */
-    struct state_map panes; /* positions in `waiting` by number of the pane then */
+struct
+    restored_numbers { /* where the records of a pane's number are now: the pane's place, and the slot, by the lower half of their number */
+    struct state_map places, slots;
+};
+struct window_restore {       /* while state is restored */
+    struct state_map numbers; /* index into `panes`, by number of the pane then: the upper half of a record's number. Of DISTINCT */
+    struct restored_numbers *panes;
+    uint32_t count, capacity;
     int64_t fired, last_end;
     bool entered; /* there were entered panes, those that begin to count by last_end */
 };
+enum { WINDOW_TABLE_CLOCK, WINDOW_TABLE_GROUPS, WINDOW_TABLE_DISTINCT };
 struct window_aggregate {
     struct node node;
     const struct window_aggregate_spec *spec;
@@ -42,7 +48,9 @@ struct window_aggregate {
     int64_t next_close;      /* nothing closes below this watermark */
     struct key_table *index; /* (start, first_end) -> pane */
     struct pane_list waiting, entered;
-    struct keyed_records running; /* what the entered panes add up to (CUMULATE, HOP by subtraction) */
+    struct keyed_records running;    /* what the entered panes add up to (CUMULATE, HOP by subtraction) */
+    bool spills;                     /* panes may be in the database */
+    struct records_layouts sum_cold; /* of `running` */
     struct pane_cache cache;
     struct window_restore restored;
     /* the batch at hand: each assignment of a row to a pane, and the panes met */
@@ -71,5 +79,15 @@ enum status window_aggregate_declare(struct window_aggregate *self, struct error
 enum status window_aggregate_save(struct node *node, struct snapshot_writer *writer, struct error *err);
 enum status window_aggregate_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err);
 enum status window_aggregate_restored(struct node *node, struct error *err);
+void window_forget_numbers(struct window_aggregate *self);
+
+/* window_aggregate_cold.c */
+enum status window_aggregate_open_cold(struct node *node, struct error *err);
+/* Of an open pane: its records may be in the database, which has `units` of each table; NULL: none. */
+enum status window_spill_pane(struct window_aggregate *self, struct pane *pane, const uint64_t *units, struct error *err);
+/* The same for records that panes are added up in: one at a time. */
+enum status window_spill_sum(struct window_aggregate *self, struct keyed_records *records, struct error *err);
+/* All panes are written, and which there are. */
+enum status window_save_cold(struct window_aggregate *self, struct error *err);
 
 #endif

@@ -2,7 +2,6 @@
  * added up again. A group's number is that of the pane (its place in the index) and its slot there. */
 #include "circuit/operators/window_aggregate_internal.h"
 
-enum { TABLE_CLOCK, TABLE_GROUPS, TABLE_DISTINCT };
 enum { CLOCK_FIRED, CLOCK_LAST_END, CLOCK_ENTERED, CLOCK_COLUMNS };
 enum { GROUP_START, GROUP_FIRST_END, GROUP_LAST_END, GROUP_WINDOW_START, GROUP_WEIGHT, GROUP_NUMBERS }; /* after the keys */
 
@@ -25,17 +24,17 @@ enum status window_aggregate_declare(struct window_aggregate *self, struct error
 {
     const struct window_aggregate_spec *spec = self->spec;
     struct arena *arena = node_arena(&self->node);
-    uint32_t count = TABLE_DISTINCT + call_set_table_count(self->calls);
+    uint32_t count = WINDOW_TABLE_DISTINCT + call_set_table_count(self->calls);
     struct snapshot_table *tables;
     TRY_ALLOC(tables, arena_alloc(arena, count * sizeof *tables), err);
-    tables[TABLE_CLOCK] = (struct snapshot_table){.name = "clock", .schema = &clock_schema, .place = SNAPSHOT_EVERY, .expiry = -1};
-    tables[TABLE_GROUPS] = (struct snapshot_table){.name = "groups", .expiry = (int32_t)spec->key_count + GROUP_LAST_END};
+    tables[WINDOW_TABLE_CLOCK] = (struct snapshot_table){.name = "clock", .schema = &clock_schema, .place = SNAPSHOT_EVERY, .expiry = -1};
+    tables[WINDOW_TABLE_GROUPS] = (struct snapshot_table){.name = "groups", .expiry = (int32_t)spec->key_count + GROUP_LAST_END};
     TRY(state_schema_make(arena, spec->input.schema, spec->keys, spec->key_count, group_columns, ARRAY_LENGTH(group_columns),
-                          &tables[TABLE_GROUPS].schema, err));
-    TRY(state_table_place(arena, &spec->input, spec->keys, spec->key_count, &tables[TABLE_GROUPS], err));
-    TRY(call_set_layouts(self->calls, spec->key_count + GROUP_NUMBERS, &tables[TABLE_GROUPS], err));
-    TRY(call_set_declare_tables(self->calls, true, tables + TABLE_DISTINCT, err));
-    self->restored = (struct window_restore){.panes.budget = node_budget(&self->node), .fired = WATERMARK_END, .last_end = INT64_MIN};
+                          &tables[WINDOW_TABLE_GROUPS].schema, err));
+    TRY(state_table_place(arena, &spec->input, spec->keys, spec->key_count, &tables[WINDOW_TABLE_GROUPS], err));
+    TRY(call_set_layouts(self->calls, spec->key_count + GROUP_NUMBERS, &tables[WINDOW_TABLE_GROUPS], err));
+    TRY(call_set_declare_tables(self->calls, true, tables + WINDOW_TABLE_DISTINCT, err));
+    self->restored = (struct window_restore){.numbers.budget = node_budget(&self->node), .fired = WATERMARK_END, .last_end = INT64_MIN};
     self->node.tables = tables;
     self->node.table_count = count;
     return STATUS_OK;
@@ -90,8 +89,8 @@ static enum status save_pane(struct window_aggregate *self, struct pane *pane, s
     const struct distinct_scope scope = {(uint64_t)pane->place << 32, pane->last_end};
     struct dirty_slots *dirty = self->node.circuit->incremental ? &records->dirty : NULL;
     uint32_t column_count = self->layout.key_count + (uint32_t)ARRAY_LENGTH(group_columns);
-    TRY(state_save_slots(writer, TABLE_GROUPS, column_count, records->table, scope.base, dirty, pane_columns, &groups, err));
-    return call_states_save(self->calls, &records->states, writer, TABLE_DISTINCT, &scope, err);
+    TRY(state_save_slots(writer, WINDOW_TABLE_GROUPS, column_count, records->table, scope.base, dirty, pane_columns, &groups, err));
+    return call_states_save(self->calls, &records->states, writer, WINDOW_TABLE_DISTINCT, &scope, err);
 }
 
 static enum status save_panes(struct window_aggregate *self, const struct pane_list *list, struct snapshot_writer *writer, int64_t *first,
@@ -111,12 +110,15 @@ enum status window_aggregate_save(struct node *node, struct snapshot_writer *wri
         [CLOCK_FIRED].number = self->fired, [CLOCK_LAST_END].number = self->last_end, [CLOCK_ENTERED].number = self->entered.count > 0};
     int64_t first = INT64_MAX; /* end of a pane that is there */
     if (!snapshot_is_full(writer)) {
-        TRY(snapshot_replace(writer, TABLE_CLOCK, err));
+        TRY(snapshot_replace(writer, WINDOW_TABLE_CLOCK, err));
     }
-    TRY(snapshot_write_cells(writer, TABLE_CLOCK, 0, clock, err));
+    TRY(snapshot_write_cells(writer, WINDOW_TABLE_CLOCK, 0, clock, err));
+    if (self->spills) { /* groups and values are in the database: node_save_cold */
+        return window_save_cold(self, err);
+    }
     TRY(save_panes(self, &self->waiting, writer, &first, err));
     TRY(save_panes(self, &self->entered, writer, &first, err));
-    for (uint32_t table = TABLE_GROUPS; table < node->table_count && !snapshot_is_full(writer); table++) {
+    for (uint32_t table = WINDOW_TABLE_GROUPS; table < node->table_count && !snapshot_is_full(writer); table++) {
         TRY(snapshot_expire(writer, table, first, err));
     }
     return STATUS_OK;
@@ -137,68 +139,131 @@ static void restore_clock(struct window_aggregate *self, const struct batch *bat
     }
 }
 
-/* The first row behind `from` that is of another pane. */
-static uint32_t pane_end(const uint64_t *ids, uint32_t from, uint32_t count)
+/* The first row behind `from` that is of another pane, or of one of another number: all that comes from a database has one number. */
+static uint32_t pane_end(const struct window_aggregate *self, const struct snapshot_rows *rows, uint32_t from)
 {
-    uint32_t end = from + 1;
-    while (end < count && ids[end] >> 32 == ids[from] >> 32) {
-        end++;
+    static const uint32_t times[] = {GROUP_START, GROUP_FIRST_END, GROUP_LAST_END, GROUP_WINDOW_START};
+    uint32_t end = from;
+    bool same = true;
+    while (same && ++end < rows->batch->count) {
+        same = rows->ids[end] >> 32 == rows->ids[from] >> 32;
+        for (uint32_t i = 0; i < ARRAY_LENGTH(times) && same; i++) {
+            uint32_t column = self->layout.key_count + times[i];
+            same = snapshot_number(rows->batch, end, column) == snapshot_number(rows->batch, from, column);
+        }
     }
     return end;
+}
+
+/* The numbers of records that had this one of their pane; `add`: made if there are none. NULL: there are none. */
+static enum status numbers_of(struct window_aggregate *self, uint32_t chain, uint64_t pane, bool add, struct restored_numbers **numbers,
+                              struct error *err)
+{
+    struct window_restore *restored = &self->restored;
+    struct budget *budget = node_budget(&self->node);
+    uint32_t index = state_map_get(&restored->numbers, chain, pane);
+    *numbers = NULL;
+    if (index == SLOT_NONE && add) {
+        struct restored_numbers *grown;
+        TRY_ALLOC(grown, arena_grow(node_arena(&self->node), restored->panes, &restored->capacity, restored->count + 1, sizeof *grown),
+                  err);
+        restored->panes = grown;
+        index = restored->count++;
+        grown[index] = (struct restored_numbers){{.budget = budget}, {.budget = budget}};
+        TRY(state_map_set(&restored->numbers, chain, pane, index, err));
+    }
+    *numbers = index == SLOT_NONE ? NULL : &restored->panes[index];
+    return STATUS_OK;
+}
+
+void window_forget_numbers(struct window_aggregate *self)
+{
+    struct window_restore *restored = &self->restored;
+    for (uint32_t i = 0; i < restored->count; i++) {
+        state_map_close(&restored->panes[i].places);
+        state_map_close(&restored->panes[i].slots);
+    }
+    restored->count = 0;
+    state_map_close(&restored->numbers);
+    self->layout.pinned = false;
+}
+
+/* For the rows of DISTINCT: what they call the records, which stay where they are until all is there. */
+static enum status note_numbers(struct window_aggregate *self, const struct snapshot_rows *rows, uint32_t from, uint32_t count,
+                                const struct pane *pane, const uint32_t *slots, struct error *err)
+{
+    struct restored_numbers *numbers;
+    self->layout.pinned = true;
+    TRY(numbers_of(self, rows->chain, rows->ids[from] >> 32, true, &numbers, err));
+    for (uint32_t k = 0; k < count; k++) {
+        TRY(state_map_set(&numbers->places, 0, (uint32_t)rows->ids[from + k], pane->place, err));
+        TRY(state_map_set(&numbers->slots, 0, (uint32_t)rows->ids[from + k], slots[k], err));
+    }
+    return STATUS_OK;
 }
 
 static enum status restore_pane(struct window_aggregate *self, const struct snapshot_rows *rows, uint32_t from, uint32_t count,
                                 struct error *err)
 {
-    const struct keyed_layout *layout = &self->layout;
     const struct batch *batch = rows->batch;
-    uint32_t numbers = layout->key_count, slots[CHUNK_ROWS];
+    uint32_t numbers = self->layout.key_count, slots[CHUNK_ROWS];
     struct pane *pane;
     const struct window_bounds first = {snapshot_number(batch, from, numbers + GROUP_WINDOW_START),
                                         snapshot_number(batch, from, numbers + GROUP_FIRST_END)};
     TRY(window_pane_find(self, snapshot_number(batch, from, numbers + GROUP_START), &first,
                          snapshot_number(batch, from, numbers + GROUP_LAST_END), &pane, err));
-    TRY(state_map_set(&self->restored.panes, rows->chain, rows->ids[from] >> 32, pane->place, err));
     struct batch part = *batch;
     for (uint32_t k = 0; k < count; k++) {
         self->rows[k] = (uint16_t)(from + k);
     }
     part.selected = self->rows;
     part.selected_count = count;
-    batch_hash(&part, layout->key_order, layout->key_count, self->hashes);
-    TRY(key_table_find_or_insert(pane->records.table, &part, layout->key_order, self->hashes, slots, err));
-    uint8_t *records = key_table_values(pane->records.table, 0);
-    pane->restored.budget = node_budget(&self->node);
-    for (uint32_t k = 0; k < count; k++) {
-        int64_t *weight = (int64_t *)(void *)(records + (size_t)slots[k] * layout->record_bytes);
-        *weight = snapshot_number(batch, from + k, numbers + GROUP_WEIGHT);
-        struct text states = snapshot_text(batch, from + k, numbers + GROUP_NUMBERS);
-        TRY(call_set_load(self->calls, &pane->records.states, weight + 1, states, err));
-        if (call_set_table_count(self->calls) > 0) {
-            TRY(state_map_set(&pane->restored, rows->chain, (uint32_t)rows->ids[from + k], slots[k], err));
-        }
+    TRY(keyed_records_load(&self->layout, &pane->records, &part, numbers + GROUP_WEIGHT, numbers + GROUP_NUMBERS, slots, err));
+    if (self->spills) {
+        TRY(cold_table_changed(records_cold_table(pane->records.cold), slots, count, 0, err));
+    }
+    return call_set_table_count(self->calls) == 0 ? STATUS_OK : note_numbers(self, rows, from, count, pane, slots, err);
+}
+
+/* The rows of DISTINCT whose records are of one pane. */
+static enum status add_values(struct window_aggregate *self, uint32_t index, const struct batch *batch, struct pane *pane,
+                              const uint32_t *records, struct error *err)
+{
+    uint32_t slots[CHUNK_ROWS];
+    TRY(call_states_restore(self->calls, &pane->records.states, index, batch, records, slots, err));
+    return self->spills ? cold_table_changed(records_cold_values(pane->records.cold, index), slots, batch->count, 0, err) : STATUS_OK;
+}
+
+/* Where the records of rows of DISTINCT are; SLOT_NONE: not here. */
+static enum status find_records(struct window_aggregate *self, const struct snapshot_rows *rows, uint32_t *places, uint32_t *slots,
+                                struct error *err)
+{
+    for (uint32_t row = 0; row < rows->batch->count; row++) {
+        uint64_t record = call_set_distinct_record(rows->batch, row);
+        struct restored_numbers *numbers;
+        TRY(numbers_of(self, rows->chain, record >> 32, false, &numbers, err));
+        places[row] = numbers == NULL ? SLOT_NONE : state_map_get(&numbers->places, 0, (uint32_t)record);
+        slots[row] = numbers == NULL ? SLOT_NONE : state_map_get(&numbers->slots, 0, (uint32_t)record);
     }
     return STATUS_OK;
 }
 
-/* Rows of DISTINCT: those of one pane at a time. */
 static enum status restore_distinct(struct window_aggregate *self, uint32_t index, const struct snapshot_rows *rows, struct error *err)
 {
-    const struct batch *batch = rows->batch;
+    uint32_t count = rows->batch->count, places[CHUNK_ROWS], slots[CHUNK_ROWS], records[CHUNK_ROWS];
     struct pane **panes = key_table_values(self->index, 0);
-    uint32_t records[CHUNK_ROWS], slots[CHUNK_ROWS];
-    for (uint32_t from = 0, end; from < batch->count; from = end) {
-        end = pane_end(rows->ids, from, batch->count);
-        uint32_t place = state_map_get(&self->restored.panes, rows->chain, rows->ids[from] >> 32);
+    TRY(find_records(self, rows, places, slots, err));
+    for (uint32_t from = 0; from < count; from++) {
+        uint32_t place = places[from];
         if (place == SLOT_NONE) {
             continue;
         }
-        for (uint32_t row = 0; row < batch->count; row++) {
-            bool here = row >= from && row < end;
-            records[row] =
-                here ? state_map_get(&panes[place]->restored, rows->chain, (uint32_t)call_set_distinct_record(batch, row)) : SLOT_NONE;
+        for (uint32_t row = 0; row < count; row++) {
+            bool here = places[row] == place;
+            records[row] = here ? slots[row] : SLOT_NONE;
+            places[row] = here ? SLOT_NONE : places[row];
         }
-        TRY(call_states_restore(self->calls, &panes[place]->records.states, index, batch, records, slots, err));
+        TRY(add_values(self, index, rows->batch, panes[place], records, err));
     }
     return STATUS_OK;
 }
@@ -206,18 +271,18 @@ static enum status restore_distinct(struct window_aggregate *self, uint32_t inde
 enum status window_aggregate_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
 {
     struct window_aggregate *self = (struct window_aggregate *)node;
-    if (table == TABLE_CLOCK) {
+    if (table == WINDOW_TABLE_CLOCK) {
         restore_clock(self, rows->batch);
         return STATUS_OK;
     }
     if (!state_is_own(node->circuit, &self->spec->input, rows)) {
         return STATUS_OK;
     }
-    if (table >= TABLE_DISTINCT) {
-        return restore_distinct(self, table - TABLE_DISTINCT, rows, err);
+    if (table >= WINDOW_TABLE_DISTINCT) {
+        return restore_distinct(self, table - WINDOW_TABLE_DISTINCT, rows, err);
     }
     for (uint32_t from = 0, end; from < rows->batch->count; from = end) {
-        end = pane_end(rows->ids, from, rows->batch->count);
+        end = pane_end(self, rows, from);
         TRY(restore_pane(self, rows, from, end - from, err));
     }
     return STATUS_OK;
@@ -229,10 +294,7 @@ enum status window_aggregate_restored(struct node *node, struct error *err)
     struct window_aggregate *self = (struct window_aggregate *)node;
     struct window_restore *restored = &self->restored;
     uint32_t next = 0;
-    state_map_close(&restored->panes);
-    for (uint32_t i = 0; i < self->waiting.count; i++) {
-        state_map_close(&self->waiting.items[i]->restored);
-    }
+    window_forget_numbers(self);
     self->fired = restored->fired;
     if (restored->entered) {
         self->last_end = restored->last_end;

@@ -333,22 +333,28 @@ static void windows_go_on(void **state)
                               changes = {.timed = true, .changes = true, .early = true, .keys = by_key, .key_count = 1},
                               ahead = {.timed = true, .ahead = true, .keys = by_key_and_text, .key_count = 2}, whole = {.timed = true};
     const struct restart_case tests[] = {
-        {"TUMBLE", {grows}, 1, EVERY, make_window, WINDOW_TUMBLE},
-        {"TUMBLE without watermarks of rows", {{.keys = by_key, .key_count = 1}}, 1, EVERY, make_window, WINDOW_TUMBLE},
-        {"HOP", {grows}, 1, EVERY, make_window, WINDOW_HOP},
-        {"CUMULATE", {grows}, 1, EVERY, make_window, WINDOW_CUMULATE},
-        {"TUMBLE of changes", {changes}, 1, EVERY, make_window, WINDOW_TUMBLE},
-        {"HOP by subtraction", {changes}, 1, EVERY, make_window, WINDOW_HOP | WINDOW_SUMS},
-        {"HOP of changes", {changes}, 1, EVERY, make_window, WINDOW_HOP},
-        {"CUMULATE of changes", {changes}, 1, EVERY, make_window, WINDOW_CUMULATE},
-        {"HOP over all", {whole}, 1, EVERY, make_window, WINDOW_HOP | WINDOW_SUMS},
-        {"HOP with DISTINCT", {ahead}, 1, EVERY, make_window, WINDOW_HOP | WINDOW_DISTINCT},
-        {"TUMBLE with DISTINCT of changes", {changes}, 1, EVERY, make_window, WINDOW_TUMBLE | WINDOW_DISTINCT},
-        {"CUMULATE with DISTINCT", {whole}, 1, EVERY, make_window, WINDOW_CUMULATE | WINDOW_DISTINCT},
-        {"attached windows", {ahead}, 1, EVERY, make_window, WINDOW_TUMBLE | WINDOW_ATTACHED},
-        {"attached windows with DISTINCT", {changes}, 1, EVERY, make_window, WINDOW_TUMBLE | WINDOW_ATTACHED | WINDOW_DISTINCT},
-        {"HOP by the clock", {{.keys = by_key, .key_count = 1}}, 1, EVERY, make_window, WINDOW_HOP | WINDOW_CLOCK},
-        {"TUMBLE by the clock", {{0}}, 1, EVERY, make_window, WINDOW_TUMBLE | WINDOW_CLOCK | WINDOW_DISTINCT},
+        {"TUMBLE", {grows}, 1, EVERY, make_window, WINDOW_TUMBLE, .spills = true},
+        {"TUMBLE without watermarks of rows", {{.keys = by_key, .key_count = 1}}, 1, EVERY, make_window, WINDOW_TUMBLE, .spills = true},
+        {"HOP", {grows}, 1, EVERY, make_window, WINDOW_HOP, .spills = true},
+        {"CUMULATE", {grows}, 1, EVERY, make_window, WINDOW_CUMULATE, .spills = true},
+        {"TUMBLE of changes", {changes}, 1, EVERY, make_window, WINDOW_TUMBLE, .spills = true},
+        {"HOP by subtraction", {changes}, 1, EVERY, make_window, WINDOW_HOP | WINDOW_SUMS, .spills = true},
+        {"HOP of changes", {changes}, 1, EVERY, make_window, WINDOW_HOP, .spills = true},
+        {"CUMULATE of changes", {changes}, 1, EVERY, make_window, WINDOW_CUMULATE, .spills = true},
+        {"HOP over all", {whole}, 1, EVERY, make_window, WINDOW_HOP | WINDOW_SUMS, .spills = true},
+        {"HOP with DISTINCT", {ahead}, 1, EVERY, make_window, WINDOW_HOP | WINDOW_DISTINCT, .spills = true},
+        {"TUMBLE with DISTINCT of changes", {changes}, 1, EVERY, make_window, WINDOW_TUMBLE | WINDOW_DISTINCT, .spills = true},
+        {"CUMULATE with DISTINCT", {whole}, 1, EVERY, make_window, WINDOW_CUMULATE | WINDOW_DISTINCT, .spills = true},
+        {"attached windows", {ahead}, 1, EVERY, make_window, WINDOW_TUMBLE | WINDOW_ATTACHED, .spills = true},
+        {"attached windows with DISTINCT",
+         {changes},
+         1,
+         EVERY,
+         make_window,
+         WINDOW_TUMBLE | WINDOW_ATTACHED | WINDOW_DISTINCT,
+         .spills = true},
+        {"HOP by the clock", {{.keys = by_key, .key_count = 1}}, 1, EVERY, make_window, WINDOW_HOP | WINDOW_CLOCK, .spills = true},
+        {"TUMBLE by the clock", {{0}}, 1, EVERY, make_window, WINDOW_TUMBLE | WINDOW_CLOCK | WINDOW_DISTINCT, .spills = true},
     };
     check(tests, ARRAY_LENGTH(tests));
 }
@@ -378,11 +384,11 @@ static void sessions_go_on(void **state)
                               changes = {.timed = true, .changes = true, .early = true, .keys = by_key, .key_count = 1},
                               ahead = {.timed = true, .ahead = true, .keys = by_key, .key_count = 1};
     const struct restart_case tests[] = {
-        {"SESSION", {grows}, 1, EVERY, make_session, WINDOW_SESSION},
-        {"SESSION without watermarks of rows", {{.keys = by_key, .key_count = 1}}, 1, EVERY, make_session, WINDOW_SESSION},
-        {"SESSION of changes", {changes}, 1, EVERY, make_session, WINDOW_SESSION},
-        {"SESSION with rows ahead", {ahead}, 1, EVERY, make_session, WINDOW_SESSION},
-        {"SESSION by the clock", {{.keys = by_key, .key_count = 1}}, 1, EVERY, make_session, WINDOW_SESSION | WINDOW_CLOCK},
+        {"SESSION", {grows}, 1, EVERY, make_session, WINDOW_SESSION, .spills = true},
+        {"SESSION without watermarks of rows", {{.keys = by_key, .key_count = 1}}, 1, EVERY, make_session, WINDOW_SESSION, .spills = true},
+        {"SESSION of changes", {changes}, 1, EVERY, make_session, WINDOW_SESSION, .spills = true},
+        {"SESSION with rows ahead", {ahead}, 1, EVERY, make_session, WINDOW_SESSION, .spills = true},
+        {"SESSION by the clock", {{.keys = by_key, .key_count = 1}}, 1, EVERY, make_session, WINDOW_SESSION | WINDOW_CLOCK, .spills = true},
         {"SESSION as a table function", {grows}, 1, EVERY, make_session, WINDOW_SESSION | WINDOW_ROWS},
         {"SESSION as a table function, ahead", {ahead}, 1, EVERY, make_session, WINDOW_SESSION | WINDOW_ROWS},
         {"SESSION of changes as a table function", {changes}, 1, EVERY, make_session, WINDOW_SESSION | WINDOW_ROWS},
@@ -477,6 +483,14 @@ static const struct over_text running_calls[] = {
     {"DENSE_RANK", false, NO_ARG, 0, &type_bigint_not_null},
     {"LAG", false, COLUMN_S, 2, &type_string},
 };
+static const struct over_text plain_calls[] = {{"COUNT", false, NO_ARG, 0, &type_bigint},
+                                               {"SUM", false, COLUMN_V, 0, &type_bigint},
+                                               {"MIN", false, COLUMN_S, 0, &type_string},
+                                               {"ROW_NUMBER", false, NO_ARG, 0, &type_bigint_not_null},
+                                               {"DENSE_RANK", false, NO_ARG, 0, &type_bigint_not_null},
+                                               {"LAG", false, COLUMN_S, 2, &type_string}};
+static const struct over_text sum_texts[] = {
+    {"COUNT", false, NO_ARG, 0, &type_bigint}, {"SUM", false, COLUMN_V, 0, &type_bigint}, {"MAX", false, COLUMN_S, 0, &type_string}};
 static const struct over_text looking_calls[] = {{"LEAD", false, COLUMN_V, 1, &type_bigint},
                                                  {"NTILE", false, NO_ARG, 3, &type_bigint_not_null},
                                                  {"SUM", false, COLUMN_D, 0, &type_double}};
@@ -522,7 +536,7 @@ static uint32_t over_calls(struct circuit *circuit, const struct over_text *text
     return count;
 }
 
-enum { OVER_ROWS = 1, OVER_RANGE = 2, OVER_BY_TIME = 4, OVER_CLOCK = 8, OVER_LOOKS = 16, OVER_ALL = 32 };
+enum { OVER_ROWS = 1, OVER_RANGE = 2, OVER_BY_TIME = 4, OVER_CLOCK = 8, OVER_LOOKS = 16, OVER_ALL = 32, OVER_PLAIN = 64, OVER_SUMS = 128 };
 static struct node *make_over(struct circuit *circuit, const struct restart_case *test, struct node *const *inputs)
 {
     struct node *node;
@@ -530,8 +544,10 @@ static struct node *make_over(struct circuit *circuit, const struct restart_case
     struct over_call *calls;
     struct schema output;
     int variant = test->variant;
-    uint32_t count = (variant & OVER_LOOKS) != 0 ? over_calls(circuit, looking_calls, ARRAY_LENGTH(looking_calls), &calls, &output)
-                                                 : over_calls(circuit, running_calls, ARRAY_LENGTH(running_calls), &calls, &output);
+    uint32_t count = (variant & OVER_LOOKS) != 0   ? over_calls(circuit, looking_calls, ARRAY_LENGTH(looking_calls), &calls, &output)
+                     : (variant & OVER_PLAIN) != 0 ? over_calls(circuit, plain_calls, ARRAY_LENGTH(plain_calls), &calls, &output)
+                     : (variant & OVER_SUMS) != 0  ? over_calls(circuit, sum_texts, ARRAY_LENGTH(sum_texts), &calls, &output)
+                                                   : over_calls(circuit, running_calls, ARRAY_LENGTH(running_calls), &calls, &output);
     bool unbounded = (variant & OVER_ALL) != 0, range = (variant & OVER_RANGE) != 0;
     const struct over_spec spec = {
         .input = restart_input(test, 0),
@@ -573,9 +589,9 @@ static void over_goes_on(void **state)
         {"OVER time, equal rows", {grows}, 1, few | 1U << COLUMN_T, make_over, OVER_BY_TIME | OVER_ROWS | OVER_ALL},
         {"OVER the clock", {clock}, 1, EVERY, make_over, OVER_BY_TIME | OVER_CLOCK | OVER_ROWS},
         {"OVER the clock, RANGE", {clock}, 1, EVERY, make_over, OVER_BY_TIME | OVER_CLOCK | OVER_RANGE},
-        {"OVER changes, ROWS", {changes}, 1, EVERY, make_over, OVER_ROWS},
-        {"OVER changes, all before", {early}, 1, few, make_over, OVER_RANGE | OVER_ALL},
-        {"OVER changes, looking ahead", {early}, 1, few, make_over, OVER_ROWS | OVER_ALL | OVER_LOOKS},
+        {"OVER changes, ROWS", {changes}, 1, EVERY, make_over, OVER_ROWS, .spills = true},
+        {"OVER changes, all before", {early}, 1, few, make_over, OVER_RANGE | OVER_ALL, .spills = true},
+        {"OVER changes, looking ahead", {early}, 1, few, make_over, OVER_ROWS | OVER_ALL | OVER_LOOKS, .spills = true},
         {"OVER time, ROWS, with a time-to-live", {grows}, 1, EVERY, make_over, OVER_BY_TIME | OVER_ROWS | TTL},
         {"OVER time, ROWS, ordered, with a time-to-live", {ordered}, 1, EVERY, make_over, OVER_BY_TIME | OVER_ROWS | TTL},
         {"OVER time, all before, with a time-to-live", {ordered}, 1, EVERY, make_over, OVER_BY_TIME | OVER_RANGE | OVER_ALL | TTL},
@@ -586,8 +602,36 @@ static void over_goes_on(void **state)
          EVERY,
          make_over,
          OVER_BY_TIME | OVER_CLOCK | OVER_ROWS | OVER_ALL | TTL},
-        {"OVER changes with a time-to-live", {changes}, 1, EVERY, make_over, OVER_ROWS | TTL},
-        {"OVER changes, all before, with a time-to-live", {early}, 1, few, make_over, OVER_RANGE | OVER_ALL | TTL},
+        {"OVER changes with a time-to-live", {changes}, 1, EVERY, make_over, OVER_ROWS | TTL, .spills = true},
+        {"OVER changes, all before, with a time-to-live", {early}, 1, few, make_over, OVER_RANGE | OVER_ALL | TTL, .spills = true},
+        {"OVER time, ROWS, spilled", {grows}, 1, EVERY, make_over, OVER_BY_TIME | OVER_ROWS | OVER_PLAIN, .spills = true},
+        {"OVER time, ROWS, ordered, spilled", {ordered}, 1, EVERY, make_over, OVER_BY_TIME | OVER_ROWS | OVER_PLAIN, .spills = true},
+        {"OVER time, all before, spilled",
+         {ordered},
+         1,
+         EVERY,
+         make_over,
+         OVER_BY_TIME | OVER_RANGE | OVER_ALL | OVER_PLAIN,
+         .spills = true},
+        {"OVER time, RANGE, spilled", {grows}, 1, EVERY, make_over, OVER_BY_TIME | OVER_RANGE | OVER_PLAIN, .spills = true},
+        {"OVER time, RANGE of sums", {grows}, 1, EVERY, make_over, OVER_BY_TIME | OVER_RANGE | OVER_SUMS, .spills = true},
+        {"OVER time, RANGE of sums, ordered", {ordered}, 1, EVERY, make_over, OVER_BY_TIME | OVER_RANGE | OVER_SUMS, .spills = true},
+        {"OVER time, equal rows, spilled",
+         {grows},
+         1,
+         few | 1U << COLUMN_T,
+         make_over,
+         OVER_BY_TIME | OVER_ROWS | OVER_ALL | OVER_PLAIN,
+         .spills = true},
+        {"OVER the clock, spilled", {clock}, 1, EVERY, make_over, OVER_BY_TIME | OVER_CLOCK | OVER_ROWS | OVER_PLAIN, .spills = true},
+        {"OVER the clock, RANGE of sums", {clock}, 1, EVERY, make_over, OVER_BY_TIME | OVER_CLOCK | OVER_RANGE | OVER_SUMS, .spills = true},
+        {"OVER the clock with a time-to-live, spilled",
+         {clock},
+         1,
+         EVERY,
+         make_over,
+         OVER_BY_TIME | OVER_CLOCK | OVER_ROWS | OVER_PLAIN | TTL,
+         .spills = true},
         {"OVER changes, no partitions", {{.changes = true}}, 1, EVERY, make_over, OVER_ROWS},
     };
     check(tests, ARRAY_LENGTH(tests));

@@ -121,17 +121,43 @@ static void memory_release(struct cold_db *db, struct cold_values *values)
     *values = (struct cold_values){0};
 }
 
+static inline bool memory_begins(struct text key, struct text prefix)
+{
+    return key.length >= prefix.length && memcmp(key.bytes, prefix.bytes, prefix.length) == 0;
+}
+
+static enum status memory_remove_prefix(struct cold_db *db, struct text prefix, struct error *err)
+{
+    (void)err;
+    struct memory_db *self = (struct memory_db *)db;
+    uint32_t place = memory_place(self, prefix);
+    while (place < self->count && memory_begins(self->units[place].key, prefix)) {
+        memory_drop(self, place);
+        self->removed++;
+    }
+    return STATUS_OK;
+}
+
+/* A copy: the visitor may write. */
 static enum status memory_scan(struct cold_db *db, struct text prefix, cold_visit *visit, void *context, struct error *err)
 {
     (void)err;
     const struct memory_db *self = (const struct memory_db *)db;
-    for (uint32_t i = memory_place(self, prefix); i < self->count; i++) {
-        const struct memory_unit *unit = &self->units[i];
-        if (unit->key.length < prefix.length || memcmp(unit->key.bytes, prefix.bytes, prefix.length) != 0 ||
-            !visit(context, unit->key, unit->value)) {
-            break;
-        }
+    uint32_t first = memory_place(self, prefix), count = 0;
+    while (first + count < self->count && memory_begins(self->units[first + count].key, prefix)) {
+        count++;
     }
+    struct memory_unit *units = malloc((count + 1) * sizeof *units);
+    for (uint32_t i = 0; i < count; i++) {
+        units[i] = (struct memory_unit){memory_copy(self->units[first + i].key), memory_copy(self->units[first + i].value)};
+    }
+    for (uint32_t i = 0; i < count && visit(context, units[i].key, units[i].value); i++) {
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        free((char *)(uintptr_t)units[i].key.bytes);
+        free((char *)(uintptr_t)units[i].value.bytes);
+    }
+    free(units);
     return STATUS_OK;
 }
 
@@ -141,7 +167,8 @@ static const struct cold_driver memory_driver = {.abi = COLD_DRIVER_ABI,
                                                  .write = memory_write,
                                                  .get = memory_get,
                                                  .release = memory_release,
-                                                 .scan = memory_scan};
+                                                 .scan = memory_scan,
+                                                 .remove_prefix = memory_remove_prefix};
 
 static inline struct memory_db *memory_open(void)
 {

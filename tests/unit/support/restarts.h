@@ -262,10 +262,7 @@ static inline void restart_close(struct restart_run *run)
     for (uint32_t w = 0; w < run->worker_count; w++) {
         struct restart_worker *worker = &run->workers[w];
         for (uint32_t i = 0; i < worker->circuit->node_count; i++) {
-            const struct node *node = worker->circuit->nodes[i];
-            for (uint32_t c = 0; c < node->cold_count; c++) {
-                run->fetched += node->cold[c].counters.fetched;
-            }
+            run->fetched += node_cold_counters(worker->circuit->nodes[i]).fetched;
         }
         circuit_destroy(worker->circuit);
         if (worker->db != NULL) {
@@ -385,9 +382,9 @@ static inline void restart_spill_some(struct restart_run *run, struct restart_wo
     struct error err;
     for (uint32_t i = 0; run->plan->spill == SPILL_SOME && i < worker->circuit->node_count; i++) {
         struct node *node = worker->circuit->nodes[i];
-        for (uint32_t c = 0; c < node->cold_count; c++) {
+        for (struct cold_table *cold = node_first_cold(node); cold != NULL; cold = cold->next) {
             uint32_t evicted, most = (uint32_t)(next_random(&run->spill_seed) % 5);
-            require(cold_table_evict(&node->cold[c], most, most == 4, &evicted, &err), &err);
+            require(cold_table_evict(cold, most, most == 4, &evicted, &err), &err);
         }
     }
 }
