@@ -62,9 +62,8 @@ struct job_look {
     const char *status;
 };
 
-static const char *job_status(const struct job_look *look, enum job_running running)
+static const char *job_status(const struct job_look *look, bool ended, enum job_running running)
 {
-    bool ended = look->has_state && saved_state_has_ended(&look->state);
     if (running == JOB_RUNNING_HERE) {
         return "RUNNING";
     }
@@ -83,8 +82,12 @@ static enum status look_at(struct operation *self, const struct job_record *reco
     *look = (struct job_look){.record = *record};
     TRY(saved_state_of_job(self->session->storage, record->id, self->result->arena, &result, &look->state, err));
     look->has_state = result == OBJECT_OK;
+    bool ended = false;
+    if (look->has_state) {
+        TRY(saved_state_has_ended(&look->state, self->result->arena, &ended, err));
+    }
     enum job_running running = job_lock_look(self->session->storage, record->id, &look->pid);
-    look->status = job_status(look, running);
+    look->status = job_status(look, ended, running);
     return STATUS_OK;
 }
 

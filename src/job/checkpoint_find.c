@@ -35,32 +35,17 @@ static enum status forget_one(void *context, uint64_t number, bool *stop, struct
     return checkpoint_remove(self->spec.storage, self->id, CHECKPOINT_TASK, number, &result, err);
 }
 
-static bool manifest_has_ended(const struct checkpoint_manifest *manifest)
+static enum status read_extra(struct checkpointer *self, struct error *err)
 {
-    return manifest->extra != NULL && strstr(manifest->extra, "\"ended\":true") != NULL;
-}
-
-/* Behind the key, with all that stands before its digits; 0: it is not there. */
-static uint64_t manifest_number(const struct checkpoint_manifest *manifest, const char *key, int base)
-{
-    const char *at = manifest->extra == NULL ? NULL : strstr(manifest->extra, key);
-    return at == NULL ? 0 : strtoull(at + strlen(key), NULL, base);
-}
-
-static uint32_t manifest_lineage(const struct checkpoint_manifest *manifest)
-{
-    return (uint32_t)manifest_number(manifest, "\"lineage\":", 10);
+    return checkpoint_extra_read(&self->found, self->found_arena, &self->found_extra, err);
 }
 
 /* What the checkpoint holds depends on the policy of the job that wrote it. Those before there were policies have none. */
 static enum status check_policy(struct checkpointer *self, struct error *err)
 {
-    char key[64];
-    const char *extra = self->found.extra == NULL ? "" : self->found.extra;
+    const char *policy = self->found_extra.policy == NULL ? "passive" : self->found_extra.policy;
     const char *wanted = availability_kept_as(self->spec.settings.availability);
-    bool has_policy = strstr(extra, "\"policy\":\"") != NULL;
-    snprintf(key, sizeof key, "\"policy\":\"%s\"", wanted);
-    if (has_policy ? strstr(extra, key) != NULL : strcmp(wanted, "passive") == 0) {
+    if (strcmp(policy, wanted) == 0) {
         return STATUS_OK;
     }
     return error_set(err, ERROR_STATE_MISFIT,
@@ -129,10 +114,11 @@ static enum status find_checkpoint(struct checkpointer *self, struct error *err)
         return STATUS_OK;
     }
     self->has_found = true;
-    self->lineage = manifest_lineage(&self->found);
+    TRY(read_extra(self, err));
+    self->lineage = self->found_extra.lineage;
     TRY(check_policy(self, err));
     TRY(adopt_files(self, err));
-    self->start = manifest_has_ended(&self->found) ? START_FINISHED : START_RESUMED;
+    self->start = self->found_extra.ended ? START_FINISHED : START_RESUMED;
     TRY(checkpoint_list(storage, self->id, CHECKPOINT_TASK, note_retained, self, err));
     const char *savepoint = self->spec.settings.restore_from;
     TRY_ALLOC(self->message,
@@ -157,6 +143,7 @@ static enum status find_savepoint(struct checkpointer *self, struct error *err)
     self->from_savepoint = self->has_found = true;
     self->found = self->savepoint.manifests[0];
     self->start = START_FROM_SAVEPOINT;
+    TRY(read_extra(self, err));
     TRY(check_policy(self, err));
     if (self->found.seq >= self->next_number) { /* sinks tell by the numbers what came after */
         self->next_number = self->found.seq + 1;
@@ -240,10 +227,11 @@ enum status checkpointer_fall_back(struct checkpointer *self, const struct error
         return STATUS_OK;
     }
     *found = true;
-    self->lineage = manifest_lineage(&self->found);
+    TRY(read_extra(self, err));
+    self->lineage = self->found_extra.lineage;
     checkpoint_generation_close(&self->generations[0]);
     self->generation_count = self->retained_count = 0;
-    self->start = manifest_has_ended(&self->found) ? START_FINISHED : START_RESUMED;
+    self->start = self->found_extra.ended ? START_FINISHED : START_RESUMED;
     TRY(adopt_files(self, err));
     TRY(checkpoint_list(storage, self->id, CHECKPOINT_TASK, note_retained, self, err));
     TRY_ALLOC(*message,
@@ -289,7 +277,7 @@ static enum status name_databases(struct checkpointer *self, struct job_image *i
 {
     struct cold_source *sources;
     image->database_count = self->found.table_count - image->chain_count;
-    image->database_identity = manifest_number(&self->found, "\"databases\":\"", 16);
+    image->database_identity = self->found_extra.databases;
     TRY_ALLOC(sources, arena_alloc(self->found_arena, (image->database_count + 1) * sizeof *sources), err);
     for (uint32_t i = 0; i < image->database_count; i++) {
         sources[i] = (struct cold_source){&self->found.tables[image->chain_count + i], read_stored, self};
@@ -334,7 +322,8 @@ enum status checkpoint_adopt(struct checkpointer *self, uint64_t number, bool *e
     if (result != OBJECT_OK) {
         return error_set(err, ERROR_STORE_MISSING, "checkpoint %llu has vanished", (unsigned long long)number);
     }
-    *ended = manifest_has_ended(&self->found);
+    TRY(read_extra(self, err));
+    *ended = self->found_extra.ended;
     self->next_number = number + 1;
     self->generations[0].last_number = number;
     self->retained_count = 0;

@@ -86,12 +86,13 @@ static enum status commit_in(struct checkpointer *self, struct checkpoint_writer
     struct checkpoint_table *tables;
     const char *extra;
     TRY_ALLOC(tables, arena_alloc(arena, table_count * sizeof *tables), err);
-    TRY_ALLOC(extra,
-              arena_format(arena, "{\"databases\":\"%016llx\",\"ended\":%s,\"lineage\":%u,\"policy\":\"%s\",\"ticks\":%llu,\"workers\":%u}",
-                           (unsigned long long)pending->identity, pending->ended ? "true" : "false", self->lineage,
-                           availability_kept_as(self->spec.settings.availability), (unsigned long long)pending->ticks,
-                           generation->chain_count),
-              err);
+    const struct checkpoint_extra noted = {.ended = pending->ended,
+                                           .policy = availability_kept_as(self->spec.settings.availability),
+                                           .lineage = self->lineage,
+                                           .workers = generation->chain_count,
+                                           .ticks = pending->ticks,
+                                           .databases = pending->identity};
+    TRY(checkpoint_extra_write(&noted, arena, &extra, err));
     for (uint32_t i = 0; i < generation->chain_count; i++) {
         const struct chain *chain = &generation->chains[i];
         tables[i] = (struct checkpoint_table){.name = arena_format(arena, "worker-%u", i),

@@ -10,7 +10,7 @@
 #include "job/job_state.h"
 #include "job/tick_stream.h"
 #include "state/saved_state.h"
-#include "storage/checkpoints.h"
+#include "storage/checkpoint_extra.h"
 #include "storage/job_records.h"
 #include "storage/retention.h"
 #include "storage/savepoints.h"
@@ -73,6 +73,7 @@ struct checkpointer {
     /* what is restored: a checkpoint, or a savepoint */
     struct arena *found_arena;
     struct checkpoint_manifest found;
+    struct checkpoint_extra found_extra;
     struct savepoint savepoint;
     bool has_found, from_savepoint;
     bool claimed; /* the savepoint was this job's, and is gone */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "state/cold_files.h"
+#include "storage/checkpoint_extra.h"
 
 enum status job_find(struct storage *storage, const char *job, struct arena *arena, struct job_record *record, struct error *err)
 {
@@ -112,9 +113,12 @@ void saved_state_close(struct saved_state *state)
     }
 }
 
-bool saved_state_has_ended(const struct saved_state *state)
+enum status saved_state_has_ended(const struct saved_state *state, struct arena *arena, bool *ended, struct error *err)
 {
-    return state->manifest.extra != NULL && strstr(state->manifest.extra, "\"ended\":true") != NULL;
+    struct checkpoint_extra extra;
+    TRY(checkpoint_extra_read(&state->manifest, arena, &extra, err));
+    *ended = extra.ended;
+    return STATUS_OK;
 }
 
 struct feed {

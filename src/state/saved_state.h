@@ -30,7 +30,8 @@ enum status saved_state_of_job(struct storage *storage, const char *id, struct a
 /* By a name as above. */
 enum status saved_state_open(struct storage *storage, const char *of, struct arena *arena, struct saved_state *state, struct error *err);
 void saved_state_close(struct saved_state *state);
-bool saved_state_has_ended(const struct saved_state *state); /* all input was read to its end */
+/* Was all input read to its end? */
+enum status saved_state_has_ended(const struct saved_state *state, struct arena *arena, bool *ended, struct error *err);
 /* Where the state is, for messages: "checkpoint 7 of job 'orders'". */
 const char *saved_state_where(const struct saved_state *state, struct arena *arena);
 /* Chain by chain; the target has `describe`. It ends early, and well, when *enough becomes true. */

@@ -1,6 +1,6 @@
 #include "fixture.h"
 
-#include "storage/checkpoints.h"
+#include "storage/checkpoint_extra.h"
 #include "storage/savepoints.h"
 
 enum { BODY_BYTES = 5000 };
@@ -370,6 +370,54 @@ static void savepoint_of_a_bad_checkpoint_is_refused_and_cut_short_it_is_none(vo
     fixture_close(&f);
 }
 
+static enum status read_extra(struct fixture *f, const char *text, struct checkpoint_extra *extra)
+{
+    const struct checkpoint_manifest manifest = {.seq = 12, .extra = text};
+    return checkpoint_extra_read(&manifest, f->arena, extra, &f->err);
+}
+
+static void what_a_job_notes_comes_back(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct checkpoint_extra got;
+    const struct checkpoint_extra noted = {
+        .ended = true, .policy = "a\"ended\":false", .lineage = UINT32_MAX, .workers = 3, .ticks = 81220, .databases = UINT64_MAX - 1};
+    const char *text;
+    fixture_open(&f, NULL, 0);
+    REQUIRE(checkpoint_extra_write(&noted, f.arena, &text, &f.err), &f);
+    REQUIRE(read_extra(&f, text, &got), &f);
+    assert_true(got.ended);
+    assert_string_equal(got.policy, noted.policy);
+    assert_int_equal(got.lineage, UINT32_MAX);
+    assert_int_equal(got.workers, 3);
+    assert_int_equal(got.ticks, 81220);
+    assert_true(got.databases == UINT64_MAX - 1);
+    /* However it is spaced, and what older checkpoints do not have. */
+    REQUIRE(read_extra(&f, "{ \"workers\" : 2 , \"ended\" : true }", &got), &f);
+    assert_true(got.ended && got.workers == 2 && got.policy == NULL && got.databases == 0);
+    REQUIRE(read_extra(&f, NULL, &got), &f);
+    assert_false(got.ended);
+    fixture_close(&f);
+}
+
+static void what_a_job_cannot_have_noted_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *named;
+    } cases[] = {{"{\"ended\":1}", "\"ended\""},   {"{\"lineage\":4294967296}", "\"lineage\""}, {"{\"ticks\":-1}", "\"ticks\""},
+                 {"{\"policy\":3}", "\"policy\""}, {"{\"databases\":\"12\"}", "\"databases\""}, {"[1]", "checkpoint 12"}};
+    struct fixture f;
+    struct checkpoint_extra got;
+    fixture_open(&f, NULL, 0);
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        assert_int_equal(read_extra(&f, cases[i].text, &got), STATUS_CORRUPT);
+        assert_non_null(strstr(f.err.text, cases[i].named));
+    }
+    fixture_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +430,8 @@ int main(void)
         cmocka_unit_test(fall_back_happens_only_when_told_and_only_past_what_is_bad),
         cmocka_unit_test(manifest_of_a_newer_build_or_another_checkpoint_is_refused),
         cmocka_unit_test(errors_are_never_taken_for_absence),
+        cmocka_unit_test(what_a_job_notes_comes_back),
+        cmocka_unit_test(what_a_job_cannot_have_noted_is_named),
         cmocka_unit_test(savepoint_is_complete_without_the_checkpoint),
         cmocka_unit_test(savepoint_of_a_bad_checkpoint_is_refused_and_cut_short_it_is_none),
     };
