@@ -128,6 +128,8 @@ SPATE_API void spate_result_progress(const spate_result *result, struct spate_pr
 
 /* Any thread: the running call on the session ends with SPATE_ERROR_CANCELLED soon. */
 SPATE_API void spate_cancel(spate_session *session);
+/* Any thread: a statement that is still being read and planned ends with SPATE_ERROR_CANCELLED soon; jobs that run are not touched. */
+SPATE_API void spate_cancel_planning(spate_session *session);
 
 /* A table fed by the caller, `definition` being the columns (and watermark) of a CREATE TABLE: "id BIGINT, t TIMESTAMP(3), WATERMARK FOR t
  * AS t". `partitions`: feeds that may be read by different workers; rows of one are in order. */

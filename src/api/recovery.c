@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "api/session.h"
+#include "base/cancel.h"
 #include "base/random.h"
 #include "state/saved_state.h"
 #include "storage/job_definition.h"
@@ -111,9 +112,7 @@ static enum status start_again(spate_result *result, struct error *err)
 enum status recovery_step(spate_result *result, int64_t wait_ms, int *step, struct error *err)
 {
     *step = SPATE_STEP_IDLE;
-    if (atomic_load(&result->session->cancelled)) {
-        return error_set(err, ERROR_CANCELLED, "the statement was cancelled");
-    }
+    TRY(cancel_check(&result->session->cancelled, err));
     if (result->stopping) {
         return end_waiting(result, step);
     }

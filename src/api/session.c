@@ -84,9 +84,15 @@ const struct spate_error *spate_session_error(const spate_session *session)
     return &session->public_error;
 }
 
+void spate_cancel_planning(spate_session *session)
+{
+    atomic_store(&session->planning_cancelled, true);
+}
+
 void spate_cancel(spate_session *session)
 {
     atomic_store(&session->cancelled, true);
+    spate_cancel_planning(session);
     pthread_mutex_lock(&session->mutex);
     if (session->running != NULL) {
         job_cancel(session->running);
@@ -135,6 +141,7 @@ static int session_call(spate_session *session, const char *sql, size_t length, 
         status = error_set(&session->error, ERROR_MISUSE, "the session is not open, or the offset is past the text");
     } else {
         atomic_store(&session->cancelled, false);
+        atomic_store(&session->planning_cancelled, false);
         status = session_run(session, sql, length, offset, mode, result, &session->error);
     }
     return status == STATUS_OK ? SPATE_OK : session_fail(session, status);

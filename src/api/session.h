@@ -38,7 +38,8 @@ struct spate_session {
     pthread_mutex_t mutex; /* guards `running` */
     struct job *running;
     atomic_bool cancelled;
-    bool opened; /* arena, settings and catalog are there */
+    atomic_bool planning_cancelled; /* of the statement at hand, until its job starts */
+    bool opened;                    /* arena, settings and catalog are there */
 };
 
 struct spate_result {

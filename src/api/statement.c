@@ -40,7 +40,10 @@ static enum status statement_prepare(struct statement *self, struct error *err)
     }
     self->storage = settings_storage(&session->settings);
     self->context = (struct plan_context){
-        .bind = {.arena = self->arena, .catalog = session->catalog, .evaluation = evaluation},
+        .bind = {.arena = self->arena,
+                 .catalog = session->catalog,
+                 .evaluation = evaluation,
+                 .cancelled = self->result->attempts == 0 ? &session->planning_cancelled : &session->cancelled},
         .budget = &session->budget,
         .clock = session->clock,
         .settings = settings_plan(&session->settings),

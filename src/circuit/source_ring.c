@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "circuit/marker_snapshot.h"
 
 enum { RING_BATCHES = 64, WAIT_MAX_US = 100000, LED_POLL_US = 500, LED_PATIENCE_US = 10000000 };
@@ -377,10 +378,8 @@ enum status source_ring_take_led(struct source_ring *ring, struct text part, uin
             TRY(ring->type->lead(ring->reader, &part, err));
         }
         TRY(source_ring_take(ring, batch, &state, &caught_up, err));
-        if (state == READ_IDLE && cancelled != NULL && atomic_load(cancelled)) {
-            return error_set(err, ERROR_CANCELLED, "the statement was cancelled");
-        }
         if (state == READ_IDLE) {
+            TRY(cancel_check(cancelled, err));
             usleep(LED_POLL_US);
         }
     }

@@ -183,7 +183,9 @@ static int run_statement(struct run *run, size_t *offset, bool *more)
     spate_result *result = NULL;
     const struct text_builder *text = &run->script->text;
     if (calls[run->options->mode](run->session, text->bytes, text->length, offset, &result) != SPATE_OK) {
-        return run_fail(run, false);
+        bool stopped = run->options->mode == RUN_EXECUTE && signals_terminated() &&
+                       spate_session_error(run->session)->error_class == SPATE_ERROR_CANCELLED;
+        return stopped ? 0 : run_fail(run, false);
     }
     *more = result != NULL;
     int code = result == NULL ? 0 : run_result(run, &result);

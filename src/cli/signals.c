@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 static atomic_bool interrupted, terminated, savepoint;
@@ -19,25 +20,39 @@ static sigset_t signal_set(void)
     return set;
 }
 
+static bool signals_stopping(void)
+{
+    return atomic_load(&interrupted) || atomic_load(&terminated);
+}
+
+/* Said again and again: a statement that begins takes back what was said before it. */
+static void signals_tell(void)
+{
+    pthread_mutex_lock(&watched_mutex);
+    if (watched != NULL && atomic_load(&interrupted)) {
+        spate_cancel(watched);
+    }
+    if (watched != NULL && atomic_load(&terminated)) {
+        spate_cancel_planning(watched);
+    }
+    pthread_mutex_unlock(&watched_mutex);
+}
+
 static void *signals_run(void *context)
 {
     (void)context;
+    static const struct timespec again = {.tv_nsec = 100 * 1000 * 1000};
     sigset_t set = signal_set();
-    int signal = 0;
-    while (sigwait(&set, &signal) == 0) {
+    while (true) {
+        int signal = sigtimedwait(&set, NULL, signals_stopping() ? &again : NULL);
         if (signal == SIGUSR1) {
             atomic_store(&savepoint, true);
-            continue;
-        }
-        if (atomic_load(&interrupted) || atomic_load(&terminated)) {
+        } else if (signal > 0 && signals_stopping()) {
             _exit(128 + signal);
+        } else if (signal > 0) {
+            atomic_store(signal == SIGINT ? &interrupted : &terminated, true);
         }
-        atomic_store(signal == SIGINT ? &interrupted : &terminated, true);
-        pthread_mutex_lock(&watched_mutex);
-        if (watched != NULL && signal == SIGINT) {
-            spate_cancel(watched);
-        }
-        pthread_mutex_unlock(&watched_mutex);
+        signals_tell();
     }
     return NULL;
 }

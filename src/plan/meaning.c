@@ -173,7 +173,8 @@ enum status plan_mark_meaning(struct planner *planner, struct error *err)
     enum status status = STATUS_OK;
     TRY_ALLOC(self.shadows, arena_alloc(plan->arena, (plan->node_count + 1) * sizeof *self.shadows), err);
     for (uint32_t i = 0; i < plan->node_count && status == STATUS_OK; i++) {
-        status = mean_node(&self, plan->nodes[i], err);
+        status = cancel_check(planner->context->bind.cancelled, err);
+        status = status == STATUS_OK ? mean_node(&self, plan->nodes[i], err) : status;
     }
     if (status == STATUS_OK && self.text.failed) {
         status = error_set(err, ERROR_BUDGET_SPENT, "no room for the meaning of operators");

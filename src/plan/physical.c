@@ -36,6 +36,7 @@ enum status plan_relation(struct planner *planner, struct relation *relation, st
     if (*node != NULL) {
         return STATUS_OK;
     }
+    TRY(cancel_check(planner->context->bind.cancelled, err));
     TRY(planners[relation->kind](planner, relation, node, err));
     if (relation_is_shared(&planner->parents, relation)) {
         (*node)->shared = true;

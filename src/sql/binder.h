@@ -8,6 +8,7 @@
 #ifndef SPATE_SQL_BINDER_H
 #define SPATE_SQL_BINDER_H
 
+#include "base/cancel.h"
 #include "functions/evaluation.h"
 #include "sql/ast_other.h"
 #include "sql/catalog.h"
@@ -16,6 +17,7 @@ struct bind_context {
     struct arena *arena;
     const struct catalog *catalog;
     const struct evaluation *evaluation;
+    const atomic_bool *cancelled; /* NULL: nobody can ask binding and planning to stop */
 };
 enum status bind_query(const struct bind_context *context, const struct ast_query *query, struct relation **relation, struct error *err);
 /* A type as written. */

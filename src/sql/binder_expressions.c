@@ -357,6 +357,7 @@ static enum status bind_by_kind(struct binder *binder, struct scope *scope, cons
 enum status bind_scalar(struct binder *binder, struct scope *scope, const struct ast_expression *ast, const struct expression **expression,
                         struct error *err)
 {
+    TRY(cancel_check(binder->context->cancelled, err));
     if (++binder->depth > BINDER_DEPTH_MAX) {
         return bind_refuse(&ast->at, ERROR_TOO_DEEP, err, "the query nests more than %d levels", BINDER_DEPTH_MAX);
     }

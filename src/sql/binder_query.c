@@ -331,6 +331,7 @@ enum status bind_whole_query(struct binder *binder, struct scope *outer, const s
                              struct error *err)
 {
     const struct bound_cte *ctes = binder->ctes;
+    TRY(cancel_check(binder->context->cancelled, err));
     if (++binder->depth > BINDER_DEPTH_MAX) {
         return bind_refuse(&query->at, ERROR_TOO_DEEP, err, "the query nests more than %d levels", BINDER_DEPTH_MAX);
     }
