@@ -24,10 +24,8 @@ static enum status look_for_watermarks(struct rewrite *rewrite, struct relation 
 static char *relations_text(struct arena *arena, struct relation *const *roots, uint32_t count)
 {
     struct text_builder builder = {0};
-    for (uint32_t i = 0; i < count; i++) {
-        relation_print(roots[i], &builder);
-    }
-    char *text = arena_text(arena, builder.bytes != NULL ? builder.bytes : "", builder.length);
+    relations_print(roots, count, &builder);
+    char *text = builder.failed ? NULL : arena_text(arena, builder.bytes != NULL ? builder.bytes : "", builder.length);
     text_builder_close(&builder);
     return text;
 }
@@ -45,7 +43,12 @@ static enum status plan_start(const struct plan_context *context, struct plan **
 
 static enum status rewrite_all(struct planner *planner, struct relation **roots, uint32_t count, bool keeps_order, struct error *err)
 {
-    struct rewrite rewrite = {planner->arena, planner->context->bind.evaluation, roots, count, keeps_order};
+    struct rewrite rewrite = {.arena = planner->arena,
+                              .evaluation = planner->context->bind.evaluation,
+                              .roots = roots,
+                              .root_count = count,
+                              .keeps_order = keeps_order,
+                              .cancelled = planner->context->bind.cancelled};
     TRY_ALLOC(planner->plan->before, relations_text(planner->arena, roots, count), err);
     TRY(rules_apply(&rewrite, err));
     TRY_ALLOC(planner->plan->after, relations_text(planner->arena, roots, count), err);

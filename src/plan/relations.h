@@ -9,6 +9,7 @@
 #define SPATE_PLAN_RELATIONS_H
 
 #include "base/error.h"
+#include "base/pointer_map.h"
 #include "sql/relation.h"
 
 #define COLUMN_NONE UINT32_MAX
@@ -80,16 +81,6 @@ struct relation *relation_aggregate(struct arena *arena, struct relation *input,
                                     const struct aggregate_call *calls, uint32_t call_count);
 const struct expression *relation_column(struct arena *arena, const struct relation *relation, uint32_t index);
 bool join_keeps_right(enum join_kind kind); /* not SEMI, ANTI */
-
-/* From relations to anything. */
-struct pointer_map {
-    struct arena *arena;
-    const void **keys;
-    void **values;
-    uint32_t count, capacity;
-};
-void *pointer_map_get(const struct pointer_map *map, const void *key); /* NULL: absent */
-enum status pointer_map_put(struct pointer_map *map, const void *key, void *value, struct error *err);
 
 /* Calls `visit` for each expression of a relation's own. */
 void relation_walk_expressions(const struct relation *relation, void (*visit)(const struct expression *expression, void *context),

@@ -14,8 +14,22 @@ static const struct rule rules[] = {
     {"equal subtrees are shared", rule_share},
 };
 
+enum { REWRITE_STEPS_MAX = 4 * 1000 * 1000 };
+
+enum status rewrite_step(struct rewrite *rewrite, struct error *err)
+{
+    if (++rewrite->steps > REWRITE_STEPS_MAX) {
+        return error_set(err, ERROR_TOO_MANY,
+                         "planning the statement takes more than %d steps: it has too many tables, or subqueries with columns of the outer "
+                         "query that read each other several times over",
+                         REWRITE_STEPS_MAX);
+    }
+    return cancel_check(rewrite->cancelled, err);
+}
+
 enum status rules_apply(struct rewrite *rewrite, struct error *err)
 {
+    rewrite->outer.arena = rewrite->arena;
     for (uint32_t i = 0; i < ARRAY_LENGTH(rules); i++) {
         TRY(rules[i].apply(rewrite, err));
     }
@@ -35,6 +49,7 @@ static enum status walk(struct walk *self, struct relation *relation, struct rel
     if (*changed != NULL) {
         return STATUS_OK;
     }
+    TRY(rewrite_step(self->rewrite, err));
     struct relation *copy = relation;
     for (uint32_t i = 0; i < relation->input_count; i++) {
         struct relation *input;

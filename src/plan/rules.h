@@ -8,6 +8,7 @@
 #ifndef SPATE_PLAN_RULES_H
 #define SPATE_PLAN_RULES_H
 
+#include "base/cancel.h"
 #include "functions/evaluation.h"
 #include "plan/relations.h"
 
@@ -16,8 +17,14 @@ struct rewrite {
     const struct evaluation *evaluation;
     struct relation **roots;
     uint32_t root_count;
-    bool keeps_order; /* the order of the root's rows is seen (a query, not an INSERT) */
+    bool keeps_order;             /* the order of the root's rows is seen (a query, not an INSERT) */
+    const atomic_bool *cancelled; /* NULL: nobody can ask */
+    uint64_t steps;               /* relations looked at so far, by all rules */
+    struct pointer_map outer;     /* relation_has_outer's answers */
 };
+/* At each relation that a rule looks at: CANCELLED; TOO_MANY when a statement's relations grow without end. What is read twice is one
+ * relation, and stays one. Only a correlated subquery is computed anew for each of its readers, and so on below it. */
+enum status rewrite_step(struct rewrite *rewrite, struct error *err);
 struct rule {
     const char *name;
     enum status (*apply)(struct rewrite *rewrite, struct error *err);

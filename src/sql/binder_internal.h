@@ -14,7 +14,7 @@
 #include "functions/program.h"
 #include "sql/binder.h"
 
-enum { BINDER_DEPTH_MAX = 400, VIEW_DEPTH_MAX = 50, KEYS_MAX = 64 };
+enum { BINDER_DEPTH_MAX = 400, VIEW_DEPTH_MAX = 50, KEYS_MAX = 64, COLUMNS_MAX = 10000 };
 #define PLACEHOLDER_CALL     UINT32_C(0x10000000)
 #define PLACEHOLDER_WINDOW   UINT32_C(0x20000000)
 #define PLACEHOLDER_GROUPING UINT32_C(0x30000000)
@@ -219,6 +219,8 @@ enum status bind_limits(struct binder *binder, const struct ast_query *query, st
 /* Casts the columns to the types (by a PROJECT where one differs). */
 enum status bind_cast_columns(struct binder *binder, const struct type *const *types, struct relation **relation, struct error *err);
 enum status bind_one_row(struct binder *binder, struct relation **relation, struct error *err);
+/* A SELECT or a join has so many columns. Views that take all columns of others twice double them at each level. */
+enum status bind_check_columns(uint64_t count, struct error *err);
 enum status bind_unique_names(struct binder *binder, struct relation *relation, struct error *err);
 
 /* ---- FROM ---- */

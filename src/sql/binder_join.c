@@ -36,6 +36,7 @@ static enum status make_join(struct binder *binder, enum join_kind kind, struct 
     bool left_only = kind == JOIN_SEMI || kind == JOIN_ANTI;
     uint32_t left_count = left->schema.count, count = left_count + (left_only ? 0 : right->schema.count);
     struct relation *inputs[] = {left, right};
+    TRY(bind_check_columns(count, err));
     TRY_ALLOC(*relation, relation_make(binder->arena, RELATION_JOIN, inputs, 2, count), err);
     (*relation)->join.kind = kind;
     for (uint32_t i = 0; i < count; i++) {
@@ -347,7 +348,7 @@ enum status bind_join(struct binder *binder, struct scope *outer, const struct a
     TRY(bind_right(binder, outer, ast, &left, &right, err));
     TRY(using_names(binder, ast, &left, &right, &list, err));
     TRY(bind_on(binder, outer, ast, &left, &right, &list, &condition, err));
-    TRY(make_join(binder, join_kinds[ast->join], left.relation, right.relation, &from->relation, err));
+    TRY(bind_place(make_join(binder, join_kinds[ast->join], left.relation, right.relation, &from->relation, err), &ast->at, err));
     from->relation->join.condition = condition;
     from->relation->join.lateral = ast->right->lateral;
     from->relation->join.ttl[0] = bind_table_ttl(binder, ast->left);

@@ -72,20 +72,6 @@ enum status bind_cast_columns(struct binder *binder, const struct type *const *t
     return STATUS_OK;
 }
 
-enum status bind_unique_names(struct binder *binder, struct relation *relation, struct error *err)
-{
-    struct column *columns = relation_columns(relation);
-    for (uint32_t i = 1; i < relation->schema.count; i++) {
-        for (uint32_t j = 0, n = 0; j < i; j++) {
-            if (strcmp(columns[j].name, columns[i].name) == 0) {
-                TRY_ALLOC(columns[i].name, arena_format(binder->arena, "%s%u", columns[j].name, n++), err);
-                j = UINT32_MAX; /* begin again with the new name */
-            }
-        }
-    }
-    return STATUS_OK;
-}
-
 enum status bind_distinct(struct binder *binder, struct relation **relation, struct error *err)
 {
     struct relation *input = *relation, *distinct;

@@ -233,6 +233,7 @@ static enum status add_project(struct select *self, uint32_t count, struct error
     const struct expression **values;
     const char **names;
     enum time_attribute *times;
+    TRY(bind_place(bind_check_columns(count, err), &self->query->at, err));
     TRY_ALLOC(values, arena_alloc(self->binder->arena, (count + 1) * sizeof *values), err);
     TRY_ALLOC(names, arena_alloc(self->binder->arena, (count + 1) * sizeof *names), err);
     TRY_ALLOC(times, arena_alloc(self->binder->arena, (count + 1) * sizeof *times), err);

@@ -18,6 +18,13 @@ enum status bind_refuse(const struct position *at, enum error_code code, struct 
     return error_set_at(err, code, at->line, at->column, "%s", text);
 }
 
+enum status bind_check_columns(uint64_t count, struct error *err)
+{
+    return count <= COLUMNS_MAX ? STATUS_OK
+                                : error_set(err, ERROR_TOO_MANY, "%llu columns; at most %d are read: name those that you need instead of *",
+                                            (unsigned long long)count, COLUMNS_MAX);
+}
+
 enum status bind_place(enum status status, const struct position *at, struct error *err)
 {
     if (status != STATUS_OK && err->line == 0) {

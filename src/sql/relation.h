@@ -204,6 +204,6 @@ enum window_role { WINDOW_ROLE_NONE, WINDOW_ROLE_START, WINDOW_ROLE_END, WINDOW_
 enum window_role relation_window_role(const struct relation *relation, uint32_t column, const struct relation **window);
 
 /* Indented text, one relation a line, for EXPLAIN and tests. */
-void relation_print(const struct relation *relation, struct text_builder *out);
+void relations_print(struct relation *const *relations, uint32_t count, struct text_builder *out);
 
 #endif

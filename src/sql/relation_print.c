@@ -1,8 +1,11 @@
-/* Relations as indented text: one line each, inputs below, subqueries below the relation that holds them. */
+/* Relations as indented text: one line each, inputs below, subqueries below the relation that holds them. One that is read more than once
+ * has a number, and is printed where it is met first: a view that joins itself, over another that does, and so on, is a small graph, but a
+ * huge tree. */
 #include "sql/relation.h"
 
 #include <inttypes.h>
 
+#include "base/pointer_map.h"
 #include "functions/aggregate.h"
 #include "sql/catalog.h"
 
@@ -14,7 +17,10 @@ static const char *const window_names[] = {"TUMBLE", "HOP", "CUMULATE", "SESSION
 struct printer {
     struct text_builder *out;
     const char *const *names; /* of the columns that expressions see */
-    uint32_t indent;
+    uint32_t indent, numbered;
+    struct arena *arena;
+    struct pointer_map readers; /* relation -> how often it is read, as uintptr_t */
+    struct pointer_map numbers; /* relation -> its number, as uintptr_t */
 };
 
 static void print_tree(const struct relation *relation, struct printer *printer);
@@ -277,50 +283,103 @@ static bool visit_subquery(const struct expression *node, void *context)
     return true;
 }
 
-static void print_subqueries(const struct relation *relation, struct printer *printer)
+/* The expressions that may hold subqueries. */
+static void walk_subqueries(const struct relation *relation, bool (*visit)(const struct expression *, void *), struct printer *printer)
 {
     if (relation->kind == RELATION_FILTER) {
-        expression_walk(relation->filter.condition, visit_subquery, printer);
+        expression_walk(relation->filter.condition, visit, printer);
     } else if (relation->kind == RELATION_JOIN && relation->join.condition != NULL) {
-        expression_walk(relation->join.condition, visit_subquery, printer);
+        expression_walk(relation->join.condition, visit, printer);
     } else if (relation->kind == RELATION_PROJECT) {
         for (uint32_t i = 0; i < relation->schema.count; i++) {
-            expression_walk(relation->project.expressions[i], visit_subquery, printer);
+            expression_walk(relation->project.expressions[i], visit, printer);
         }
     }
 }
 
+static void count_readers(const struct relation *relation, struct printer *printer);
+
+static bool visit_reader(const struct expression *node, void *context)
+{
+    if (node->kind == EXPRESSION_SUBQUERY) {
+        count_readers(node->relation, context);
+    }
+    return true;
+}
+
+static void count_readers(const struct relation *relation, struct printer *printer)
+{
+    struct error ignored; /* the text says that it failed */
+    uintptr_t count = (uintptr_t)pointer_map_get(&printer->readers, relation);
+    bool kept = pointer_map_put(&printer->readers, relation, (void *)(count + 1), &ignored) == STATUS_OK;
+    printer->out->failed = printer->out->failed || !kept;
+    if (count > 0 || !kept) {
+        return;
+    }
+    walk_subqueries(relation, visit_reader, printer);
+    for (uint32_t i = 0; i < relation->input_count; i++) {
+        count_readers(relation->inputs[i], printer);
+    }
+}
+
+/* Was it printed before? */
+static bool print_number(const struct relation *relation, struct printer *printer)
+{
+    struct error ignored;
+    if ((uintptr_t)pointer_map_get(&printer->readers, relation) < 2) {
+        return false;
+    }
+    uintptr_t number = (uintptr_t)pointer_map_get(&printer->numbers, relation);
+    if (number > 0) {
+        text_append_format(printer->out, "#%u (shared, above)\n", (unsigned)number);
+        return true;
+    }
+    text_append_format(printer->out, "#%u ", ++printer->numbered);
+    number = printer->numbered;
+    if (pointer_map_put(&printer->numbers, relation, (void *)number, &ignored) != STATUS_OK) {
+        printer->out->failed = true;
+    }
+    return false;
+}
+
 static void print_tree(const struct relation *relation, struct printer *printer)
 {
-    if (printer->indent > PRINT_DEPTH_MAX) {
+    if (printer->indent > PRINT_DEPTH_MAX || printer->out->failed) {
         return;
     }
-    struct budget unlimited;
-    budget_init(&unlimited, NULL, "print", BUDGET_UNLIMITED);
-    struct arena *arena = arena_create(&unlimited, "print");
-    const char *const *names = arena == NULL ? NULL : relation_input_names(arena, relation);
+    const char *const *outer_names = printer->names, *const *names = relation_input_names(printer->arena, relation);
     if (names == NULL) {
         printer->out->failed = true;
-        arena_destroy(arena);
         return;
     }
-    const char *const *outer_names = printer->names;
-    printer->names = names;
     print_indent(printer);
+    if (print_number(relation, printer)) {
+        return;
+    }
+    printer->names = names;
     print_head(relation, printer);
     text_append_char(printer->out, '\n');
     printer->indent++;
-    print_subqueries(relation, printer);
+    walk_subqueries(relation, visit_subquery, printer);
     for (uint32_t i = 0; i < relation->input_count; i++) {
         print_tree(relation->inputs[i], printer);
     }
     printer->indent--;
     printer->names = outer_names;
-    arena_destroy(arena);
 }
 
-void relation_print(const struct relation *relation, struct text_builder *out)
+void relations_print(struct relation *const *relations, uint32_t count, struct text_builder *out)
 {
-    struct printer printer = {.out = out};
-    print_tree(relation, &printer);
+    struct budget unlimited;
+    budget_init(&unlimited, NULL, "print", BUDGET_UNLIMITED);
+    struct arena *arena = arena_create(&unlimited, "print");
+    struct printer printer = {.out = out, .arena = arena, .readers.arena = arena, .numbers.arena = arena};
+    out->failed = out->failed || arena == NULL;
+    for (uint32_t i = 0; i < count && !out->failed; i++) {
+        count_readers(relations[i], &printer);
+    }
+    for (uint32_t i = 0; i < count && !out->failed; i++) {
+        print_tree(relations[i], &printer);
+    }
+    arena_destroy(arena);
 }

@@ -213,6 +213,7 @@ static enum status decorrelate(struct decorrelation *self, struct relation *rela
         return STATUS_OK;
     }
     struct relation *copy;
+    TRY(rewrite_step(self->rewrite, err));
     TRY(relation_change_expressions(self->rewrite->arena, relation, change_inner, self, &copy, err));
     for (uint32_t i = 0; i < relation->input_count; i++) {
         TRY(decorrelate(self, relation->inputs[i], &copy->inputs[i], err));

@@ -27,6 +27,7 @@ static enum status list_relations(struct pruning *self, struct relation *relatio
         return STATUS_OK;
     }
     struct needs *needs;
+    TRY(rewrite_step(self->rewrite, err));
     TRY_ALLOC(needs, arena_alloc(self->arena, sizeof *needs), err);
     TRY(needs_create(self->arena, relation->schema.count, needs, err));
     TRY(pointer_map_put(&self->needs, relation, needs, err));
@@ -503,9 +504,11 @@ enum status rule_prune(struct rewrite *rewrite, struct error *err)
         }
     }
     for (uint32_t i = self.count; i-- > 0;) {
+        TRY(rewrite_step(rewrite, err));
         TRY(ask_inputs(&self, self.order[i], err));
     }
     for (uint32_t i = 0; i < self.count; i++) {
+        TRY(rewrite_step(rewrite, err));
         TRY(prune_one(&self, self.order[i], err));
     }
     for (uint32_t i = 0; i < rewrite->root_count; i++) {

@@ -325,6 +325,7 @@ static enum status push_kind(struct pushing *self, struct relation *relation, st
 static enum status push(struct pushing *self, struct relation *relation, struct conditions *above, struct relation **result,
                         struct error *err)
 {
+    TRY(rewrite_step(self->rewrite, err));
     if (!relation_is_shared(&self->parents, relation)) {
         return push_kind(self, relation, above, result, err);
     }

@@ -23,7 +23,8 @@ struct pulled {
 };
 bool expression_has_outer(const struct expression *expression);
 bool expression_has_subquery(const struct expression *expression);
-bool relation_has_outer(const struct relation *relation);
+/* Answers are kept: relations must be whole when they are asked about. */
+enum status relation_has_outer(struct rewrite *rewrite, const struct relation *relation, bool *found, struct error *err);
 /* *done false: an outer column is read where it cannot be taken out. */
 enum status subquery_pull(struct rewrite *rewrite, struct relation *query, struct pulled *pulled, bool *done, struct error *err);
 /* The same for an aggregate; `joined_back`: the caller gives rows without a match the aggregate's value over no rows, so one without keys

@@ -47,11 +47,14 @@ static enum status lower_one(const struct expression *expression, void *context,
 
 enum status relation_lower(struct rewrite *rewrite, struct relation *relation, struct relation **result, struct error *err)
 {
+    bool open;
     *result = relation;
-    if (!relation_has_outer(relation)) {
+    TRY(relation_has_outer(rewrite, relation, &open, err));
+    if (!open) {
         return STATUS_OK;
     }
     struct relation *copy;
+    TRY(rewrite_step(rewrite, err));
     TRY(relation_change_expressions(rewrite->arena, relation, lower_one, rewrite, &copy, err));
     for (uint32_t i = 0; i < relation->input_count; i++) {
         TRY(relation_lower(rewrite, relation->inputs[i], &copy->inputs[i], err));
@@ -78,12 +81,20 @@ static void outer_columns_of(const struct expression *expression, void *context)
     expression_walk(expression, outer_column_visit, context);
 }
 
-static void outer_columns_below(const struct relation *relation, struct outer_columns *found)
+static enum status outer_columns_below(struct rewrite *rewrite, const struct relation *relation, struct outer_columns *found,
+                                       struct error *err)
 {
+    bool open;
+    TRY(rewrite_step(rewrite, err));
+    TRY(relation_has_outer(rewrite, relation, &open, err));
+    if (!open) {
+        return STATUS_OK;
+    }
     relation_walk_expressions(relation, outer_columns_of, found);
     for (uint32_t i = 0; i < relation->input_count; i++) {
-        outer_columns_below(relation->inputs[i], found);
+        TRY(outer_columns_below(rewrite, relation->inputs[i], found, err));
     }
+    return STATUS_OK;
 }
 
 enum status subquery_outer_columns(struct rewrite *rewrite, const struct relation *query, uint32_t outer_count, uint32_t **columns,
@@ -91,7 +102,7 @@ enum status subquery_outer_columns(struct rewrite *rewrite, const struct relatio
 {
     struct outer_columns found;
     TRY(column_set_create(rewrite->arena, outer_count, &found.set, err));
-    outer_columns_below(query, &found);
+    TRY(outer_columns_below(rewrite, query, &found, err));
     *count = 0;
     TRY_ALLOC(*columns, arena_alloc(rewrite->arena, (outer_count + 1) * sizeof **columns), err);
     for (uint32_t i = 0; i < outer_count; i++) {
@@ -261,7 +272,9 @@ enum status attach_scalar(struct rewrite *rewrite, struct relation **relation, s
         return error_set_at(err, ERROR_INVALID_QUERY, query->line, query->column,
                             "a subquery used as a value must have one column, this one has %u", query->schema.count);
     }
-    if (relation_has_outer(query) && chain_is_short(query)) {
+    bool open;
+    TRY(relation_has_outer(rewrite, query, &open, err));
+    if (open && chain_is_short(query)) {
         TRY(attach_keyed_aggregate(rewrite, relation, query, value, &done, err));
     }
     if (done) {

@@ -303,7 +303,9 @@ static enum status depend_join(struct domain *domain, struct relation *query, st
     struct arena *arena = domain->rewrite->arena;
     enum join_kind kind = query->join.kind;
     uint32_t count = domain->count, left_count = query->inputs[0]->schema.count, right_count = query->inputs[1]->schema.count;
-    bool right_depends = relation_has_outer(query->inputs[1]) || kind == JOIN_RIGHT || kind == JOIN_FULL;
+    bool right_depends;
+    TRY(relation_has_outer(domain->rewrite, query->inputs[1], &right_depends, err));
+    right_depends = right_depends || kind == JOIN_RIGHT || kind == JOIN_FULL;
     struct relation *left, *right, *join;
     struct conditions all = {.arena = arena};
     if (query->join.null_aware && (right_depends || query->join.temporal)) {
@@ -395,7 +397,10 @@ static enum status depend_values(struct domain *domain, struct relation *query, 
 
 static enum status depend(struct domain *domain, struct relation *query, struct relation **result, struct error *err)
 {
-    if (!relation_has_outer(query)) {
+    bool open;
+    TRY(rewrite_step(domain->rewrite, err));
+    TRY(relation_has_outer(domain->rewrite, query, &open, err));
+    if (!open) {
         bool unit = query->kind == RELATION_VALUES && query->values.row_count == 1 && query->schema.count == 0;
         *result = domain->relation;
         if (!unit) {

@@ -45,13 +45,20 @@ static bool own_has_outer(const struct relation *relation)
     return found;
 }
 
-bool relation_has_outer(const struct relation *relation)
+enum status relation_has_outer(struct rewrite *rewrite, const struct relation *relation, bool *found, struct error *err)
 {
-    bool found = own_has_outer(relation);
-    for (uint32_t i = 0; !found && i < relation->input_count; i++) {
-        found = relation_has_outer(relation->inputs[i]);
+    static char no, yes; /* answers */
+    const char *known = pointer_map_get(&rewrite->outer, relation);
+    if (known != NULL) {
+        *found = known == &yes;
+        return STATUS_OK;
     }
-    return found;
+    TRY(rewrite_step(rewrite, err));
+    *found = own_has_outer(relation);
+    for (uint32_t i = 0; !*found && i < relation->input_count; i++) {
+        TRY(relation_has_outer(rewrite, relation->inputs[i], found, err));
+    }
+    return pointer_map_put(&rewrite->outer, relation, *found ? &yes : &no, err);
 }
 
 static enum status conditions_renumber(struct rewrite *rewrite, struct conditions *list, const uint32_t *map, struct error *err)
@@ -151,9 +158,10 @@ static enum status pull_join(struct rewrite *rewrite, struct relation *query, st
     enum join_kind kind = query->join.kind;
     struct pulled left, right;
     bool both = kind == JOIN_INNER && !query->join.temporal;
-    *done = both || kind == JOIN_LEFT || kind == JOIN_SEMI || kind == JOIN_ANTI;
-    if (!*done || (!both && (relation_has_outer(query->inputs[1]) || own_has_outer(query)))) {
-        *done = false;
+    bool right_open;
+    TRY(relation_has_outer(rewrite, query->inputs[1], &right_open, err));
+    *done = both || ((kind == JOIN_LEFT || kind == JOIN_SEMI || kind == JOIN_ANTI) && !right_open && !own_has_outer(query));
+    if (!*done) {
         return STATUS_OK;
     }
     TRY(subquery_pull(rewrite, query->inputs[0], &left, done, err));
@@ -278,7 +286,10 @@ enum status subquery_pull(struct rewrite *rewrite, struct relation *query, struc
 {
     *pulled = (struct pulled){query, {.arena = rewrite->arena}};
     *done = true;
-    if (!relation_has_outer(query)) {
+    bool open;
+    TRY(rewrite_step(rewrite, err));
+    TRY(relation_has_outer(rewrite, query, &open, err));
+    if (!open) {
         return STATUS_OK;
     }
     switch (query->kind) {

@@ -115,7 +115,7 @@ static void check(struct relation *relation, const char *expected)
     if (rules_apply(&rewrite, &error) != STATUS_OK) {
         fail_msg("%s", error.text);
     }
-    relation_print(relation, &out);
+    relations_print(&relation, 1, &out);
     assert_string_equal(out.bytes, expected);
     text_builder_close(&out);
 }
@@ -193,18 +193,16 @@ static void a_correlated_count_by_another_comparison_is_computed_per_distinct_va
     const struct expression *all[] = {column(1), subquery(SUBQUERY_SCALAR, count_rows(inner), NULL)};
     check(project(table("l", "ab"), 2, all), "PROJECT x0 = b, x1 = COUNT\n"
                                              "  JOIN LEFT on (a IS NOT DISTINCT FROM a)\n"
-                                             "    SCAN l (a, b)\n"
+                                             "    #1 SCAN l (a, b)\n"
                                              "    PROJECT a = a, COUNT = COALESCE(COUNT, 0)\n"
                                              "      JOIN LEFT on (a IS NOT DISTINCT FROM a)\n"
-                                             "        AGGREGATE by (a)\n"
+                                             "        #2 AGGREGATE by (a)\n"
                                              "          PROJECT a = a\n"
-                                             "            SCAN l (a, b)\n"
+                                             "            #1 (shared, above)\n"
                                              "        AGGREGATE by (a) calls COUNT()\n"
                                              "          PROJECT a = a\n"
                                              "            JOIN INNER on (c < a)\n"
-                                             "              AGGREGATE by (a)\n"
-                                             "                PROJECT a = a\n"
-                                             "                  SCAN l (a, b)\n"
+                                             "              #2 (shared, above)\n"
                                              "              SCAN r (c)\n");
 }
 
@@ -217,9 +215,9 @@ static void a_table_that_is_read_twice_is_one_relation_with_the_columns_of_both(
     check(project(join, 2, all), "PROJECT x0 = a, x1 = c\n"
                                  "  JOIN INNER on (a = b)\n"
                                  "    PROJECT a = a\n"
-                                 "      SCAN t (a, b, c)\n"
+                                 "      #1 SCAN t (a, b, c)\n"
                                  "    PROJECT b = b, c = c\n"
-                                 "      SCAN t (a, b, c)\n");
+                                 "      #1 (shared, above)\n");
 }
 
 int main(void)

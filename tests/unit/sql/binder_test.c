@@ -200,7 +200,8 @@ static void a_relation_prints_one_line_each(void **state)
 {
     (void)state;
     struct text_builder out = {0};
-    relation_print(bind("SELECT id FROM o WHERE k > 1 ORDER BY id LIMIT 2"), &out);
+    struct relation *relation = bind("SELECT id FROM o WHERE k > 1 ORDER BY id LIMIT 2");
+    relations_print(&relation, 1, &out);
     uint32_t lines = 0;
     for (size_t i = 0; i < out.length; i++) {
         lines += out.bytes[i] == '\n';
