@@ -32,6 +32,8 @@ def read_files(folder):
     found, hidden = collections.Counter(), []
     for path, _, names in os.walk(folder):
         for name in names:
+            if name.startswith(".shown-"):
+                continue  # marks stay: what a restart looks at
             if name.startswith("."):
                 hidden.append(os.path.join(path, name))
             elif name != "_SUCCESS":

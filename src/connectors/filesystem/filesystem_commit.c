@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "connectors/filesystem/filesystem_sink.h"
+#include "connectors/filesystem/shown_mark.h"
 #include "connectors/position.h"
 
 static const char state_kind[] = "filesystem-sink/1", part_kind[] = "part/1";
@@ -23,6 +24,7 @@ enum status filesystem_begin(struct filesystem_sink *self, struct error *err)
     struct part_leftovers leftovers = {
         .attempt = self->attempt, .lineage = self->prefix, .shown = self->has_restored, .after = self->restored};
     TRY_ALLOC(leftovers.owner, arena_format(self->context.arena, "." PART_PREFIX "%s", self->owner), err);
+    TRY_ALLOC(leftovers.marks, arena_format(self->context.arena, SHOWN_PREFIX "%s", self->owner), err);
     return folder_remove_leftovers(self->files, self->root, &leftovers, err);
 }
 
@@ -144,6 +146,7 @@ static enum status filesystem_prepare(struct sink *sink, uint64_t checkpoint, st
     TRY(filesystem_commit_due(self, err));
     text_append_text(state, state_kind);
     position_put_number(state, "checkpoint", (int64_t)checkpoint);
+    position_put_number(state, "worker", self->context.worker);
     self->saved = checkpoint;
     enum status status = put_parts(self, checkpoint, &part, state, err);
     text_builder_close(&part);
@@ -151,14 +154,30 @@ static enum status filesystem_prepare(struct sink *sink, uint64_t checkpoint, st
     return status == STATUS_OK && state->failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for the state of a sink") : status;
 }
 
+static bool is_covered(const struct ended_file *ended, uint64_t checkpoint)
+{
+    return ended->checkpoint != 0 && ended->checkpoint <= checkpoint;
+}
+
+/* Before the first file of a checkpoint is shown. */
+static enum status mark_shown(struct filesystem_sink *self, uint64_t checkpoint, struct error *err)
+{
+    bool any = false;
+    for (size_t i = 0; i < self->ended_count; i++) {
+        any = any || is_covered(&self->ended[i], checkpoint);
+    }
+    const struct shown_mark mark = {self->files, self->root, text_from(self->prefix + strlen(PART_PREFIX)), self->context.worker};
+    return any ? shown_mark_write(&mark, checkpoint, err) : STATUS_OK;
+}
+
 static enum status filesystem_committed(struct sink *sink, uint64_t checkpoint, struct error *err)
 {
     struct filesystem_sink *self = (struct filesystem_sink *)sink;
     size_t kept = 0;
-    enum status status = STATUS_OK;
+    enum status status = mark_shown(self, checkpoint, err);
     for (size_t i = 0; i < self->ended_count; i++) {
         struct ended_file ended = self->ended[i];
-        if (status != STATUS_OK || ended.checkpoint == 0 || ended.checkpoint > checkpoint) {
+        if (status != STATUS_OK || !is_covered(&ended, checkpoint)) {
             self->ended[kept++] = ended;
             continue;
         }
@@ -171,43 +190,91 @@ static enum status filesystem_committed(struct sink *sink, uint64_t checkpoint, 
     return status == STATUS_OK ? partition_commit_run(self->commit, err) : status;
 }
 
-static enum status restore_part(struct filesystem_sink *self, struct text part, struct error *err)
+static enum status read_part(const struct filesystem_sink *self, struct text text, struct saved_part *part, struct error *err)
 {
-    struct text folder, id_text;
+    struct text folder, id;
     int64_t bytes, open;
-    size_t found;
-    const char *path, *id;
-    TRY(position_check(part, part_kind, err));
-    TRY(position_get_text(part, "folder", &folder, err));
-    TRY(position_get_text(part, "id", &id_text, err));
-    TRY(position_get_number(part, "bytes", &bytes, err));
-    TRY(position_get_number(part, "open", &open, err));
+    TRY(position_check(text, part_kind, err));
+    TRY(position_get_text(text, "folder", &folder, err));
+    TRY(position_get_text(text, "id", &id, err));
+    TRY(position_get_number(text, "bytes", &bytes, err));
+    TRY(position_get_number(text, "open", &open, err));
     if (self->root_missing) {
         return error_set(err, ERROR_OUTPUT_LOST, "the folder '%s' is gone, and with it the file '" PART_PREFIX "%.*s' of %lld bytes",
-                         self->root, (int)id_text.length, id_text.bytes, (long long)bytes);
+                         self->root, (int)id.length, id.bytes, (long long)bytes);
     }
-    TRY_ALLOC(path, arena_format(self->context.arena, "%s%.*s", self->root, (int)folder.length, folder.bytes), err);
-    TRY_ALLOC(id, text_to_arena(self->context.arena, id_text), err);
-    TRY(filesystem_find_partition(self, path, &found, err));
+    TRY_ALLOC(part->folder, arena_format(self->context.arena, "%s%.*s", self->root, (int)folder.length, folder.bytes), err);
+    TRY_ALLOC(part->id, text_to_arena(self->context.arena, id), err);
+    part->bytes = (uint64_t)bytes;
+    part->open = open != 0;
+    return STATUS_OK;
+}
+
+static enum status restore_part(struct filesystem_sink *self, struct saved_part *part, bool known, struct error *err)
+{
+    size_t found;
+    part->may_be_gone = known || !part->open; /* an older state does not say: then it was what a consumer took */
+    TRY(filesystem_find_partition(self, part->folder, &found, err));
     TRY(overwrite(self, &self->partitions[found], err));
-    TRY(part_file_recover(self->files, path, id, (uint64_t)bytes, open != 0, err));
-    return partition_commit_restored(self->commit, path, 0, err);
+    TRY(part_file_recover(self->files, part, err));
+    return partition_commit_restored(self->commit, part->folder, 0, err);
+}
+
+/* OWNER-LINEAGE- of a part file's id. */
+static struct text series_of(const char *id)
+{
+    size_t length = strcspn(id, "-");
+    length += id[length] == '-' ? 1 + strcspn(id + length + 1, "-") : 0;
+    return (struct text){id, length + (id[length] == '-')};
+}
+
+/* Unless the mark says that they have begun to be shown, all files must be there; then it says so. *known false: a state without worker. */
+static enum status check_parts(struct filesystem_sink *self, struct text state, bool *known, struct error *err)
+{
+    struct text key, value, rest = position_entries(state);
+    struct shown_mark mark = {.files = self->files, .root = self->root};
+    uint64_t marked = 0;
+    *known = position_has(state, "worker");
+    if (!*known) {
+        return STATUS_OK;
+    }
+    TRY(position_get_number(state, "worker", &mark.worker, err));
+    while (position_next(&rest, &key, &value)) {
+        struct saved_part part = {0};
+        if (!text_equal(key, TEXT("part"))) {
+            continue;
+        }
+        TRY(read_part(self, value, &part, err));
+        if (mark.series.length == 0) {
+            mark.series = series_of(part.id);
+            TRY(shown_mark_read(&mark, &marked, err));
+        }
+        if (marked >= self->restored) {
+            return STATUS_OK;
+        }
+        TRY(part_file_check(self->files, &part, err));
+    }
+    return mark.series.length > 0 ? shown_mark_write(&mark, self->restored, err) : STATUS_OK;
 }
 
 static enum status filesystem_restore(struct sink *sink, struct text state, struct error *err)
 {
     struct filesystem_sink *self = (struct filesystem_sink *)sink;
     struct text key, value;
+    bool known;
     TRY(position_check(state, state_kind, err));
     int64_t checkpoint;
     TRY(position_get_number(state, "checkpoint", &checkpoint, err));
     self->restored = (uint64_t)checkpoint;
     self->has_restored = true;
     self->saved = self->restored > self->saved ? self->restored : self->saved;
+    TRY(check_parts(self, state, &known, err));
     struct text rest = position_entries(state);
     while (position_next(&rest, &key, &value)) {
         if (text_equal(key, TEXT("part"))) {
-            TRY(restore_part(self, value, err));
+            struct saved_part part = {0};
+            TRY(read_part(self, value, &part, err));
+            TRY(restore_part(self, &part, known, err));
         } else if (text_equal(key, TEXT("commit"))) {
             TRY(partition_commit_restore(self->commit, value, err));
         }

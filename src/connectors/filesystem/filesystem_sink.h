@@ -3,7 +3,7 @@
  * For         filesystem_sink.c (rows into files, when a file ends), filesystem_commit.c (when it is shown; restart).
  * Shape       One open part file per partition (one in all without partitions). Without checkpoints a file is shown when it ends; with them
  *             (context.owner) it waits in `ended` for the checkpoint that covers it: see connectors/sink.h.
- * State       filesystem-sink/1 part=LENGTH:... part=LENGTH:...   each "part/1 folder=LENGTH:/day=1 id=LENGTH:ID bytes=N open=0"; the folder is
+ * State       filesystem-sink/1 checkpoint=N worker=W part=LENGTH:... part=LENGTH:...   each "part/1 folder=LENGTH:/day=1 id=LENGTH:ID bytes=N open=0"; the folder is
  *             that below the table's path. Then commit=LENGTH:... of partition_commit.h.
  */
 #ifndef SPATE_CONNECTORS_FILESYSTEM_FILESYSTEM_SINK_H

@@ -191,48 +191,89 @@ static enum status cut(const struct file_system *files, const char *path, uint64
     return status;
 }
 
-static enum status recover_shown(struct part_file *file, uint64_t bytes, bool open, struct error *err)
+enum saved_place { SAVED_HIDDEN, SAVED_SHOWN, SAVED_GONE };
+
+static enum status look_at_shown(const struct part_file *file, const struct saved_part *part, uint64_t bytes, struct error *err)
+{
+    bool longer = part->open && bytes > part->bytes; /* a later checkpoint, which is damaged, had more of it */
+    return bytes == part->bytes || longer ? STATUS_OK : lost(err, file->shown, "has another length now", part->bytes);
+}
+
+static enum status look_at_hidden(const struct part_file *file, const struct saved_part *part, uint64_t bytes, struct error *err)
+{
+    if (bytes < part->bytes) {
+        return lost(err, file->hidden, "is shorter now", part->bytes);
+    }
+    return part->open || bytes == part->bytes ? STATUS_OK : lost(err, file->hidden, "is longer now", part->bytes);
+}
+
+static bool is_absent(void)
+{
+    return errno == ENOENT || errno == ENOTDIR;
+}
+
+/* Where it is, and whether it can be shown as it was saved. Changes nothing. */
+static enum status look(const struct part_file *file, const struct saved_part *part, enum saved_place *place, struct error *err)
 {
     const struct file_system *files = file->files;
     struct stat info;
-    if (files->stat(files, file->shown, &info) == 0) {
-        if (open && (uint64_t)info.st_size > bytes) { /* a later checkpoint, which is damaged, had more of it */
-            TRY(cut(files, file->shown, bytes, err));
-        } else if ((uint64_t)info.st_size != bytes) {
-            return lost(err, file->shown, "has another length now", bytes);
-        }
-        return file_system_sync_parent(files, file->shown) ? STATUS_OK : cannot(err, "sync the folder of", file->shown);
+    *place = SAVED_HIDDEN;
+    if (files->stat(files, file->hidden, &info) == 0) {
+        return look_at_hidden(file, part, (uint64_t)info.st_size, err);
     }
-    if (errno != ENOENT && errno != ENOTDIR) {
+    if (!is_absent()) {
+        return cannot(err, "look at", file->hidden);
+    }
+    *place = SAVED_SHOWN;
+    if (files->stat(files, file->shown, &info) == 0) {
+        return look_at_shown(file, part, (uint64_t)info.st_size, err);
+    }
+    if (!is_absent()) {
         return cannot(err, "look at", file->shown);
     }
-    return open ? lost(err, file->hidden, "is gone", bytes) : STATUS_OK;
+    *place = SAVED_GONE;
+    return part->may_be_gone ? STATUS_OK : lost(err, file->hidden, "is gone, and was not shown", part->bytes);
 }
 
-static enum status recover(struct part_file *file, uint64_t bytes, bool open, struct error *err)
+static enum status recover(struct part_file *file, const struct saved_part *part, struct error *err)
 {
-    const struct file_system *files = file->files;
-    struct stat info;
-    if (files->stat(files, file->hidden, &info) != 0) {
-        return errno == ENOENT || errno == ENOTDIR ? recover_shown(file, bytes, open, err) : cannot(err, "look at", file->hidden);
+    enum saved_place place;
+    TRY(look(file, part, &place, err));
+    if (place == SAVED_GONE) {
+        return STATUS_OK;
     }
-    if ((uint64_t)info.st_size < bytes) {
-        return lost(err, file->hidden, "is shorter now", bytes);
+    if (part->open) {
+        TRY(cut(file->files, place == SAVED_HIDDEN ? file->hidden : file->shown, part->bytes, err));
     }
-    if (open) {
-        TRY(cut(file->files, file->hidden, bytes, err));
-    } else if ((uint64_t)info.st_size > bytes) {
-        return lost(err, file->hidden, "is longer now", bytes);
+    if (place == SAVED_HIDDEN) {
+        return rename_shown(file, err);
     }
-    return rename_shown(file, err);
+    return file_system_sync_parent(file->files, file->shown) ? STATUS_OK : cannot(err, "sync the folder of", file->shown);
 }
 
-enum status part_file_recover(const struct file_system *files, const char *folder, const char *id, uint64_t bytes, bool open,
+static enum status check(struct part_file *file, const struct saved_part *part, struct error *err)
+{
+    enum saved_place place;
+    return look(file, part, &place, err);
+}
+
+static enum status with_saved(const struct file_system *files, const struct saved_part *part,
+                              enum status (*act)(struct part_file *file, const struct saved_part *part, struct error *err),
                               struct error *err)
 {
     struct part_file *file;
-    TRY(part_file_make(files, folder, id, &file, err));
-    enum status status = recover(file, bytes, open, err);
+    TRY(part_file_make(files, part->folder, part->id, &file, err));
+    enum status status = act(file, part, err);
     part_file_free(file);
     return status;
+}
+
+enum status part_file_recover(const struct file_system *files, const struct saved_part *part, struct error *err)
+{
+    return with_saved(files, part, recover, err);
+}
+
+enum status part_file_check(const struct file_system *files, const struct saved_part *part, struct error *err)
+{
+    return with_saved(files, part, check, err);
 }

@@ -36,9 +36,16 @@ enum status part_file_show(struct part_file *file, struct error *err);
 /* Removes it, unless a checkpoint may list it (part_file_sync was called): then it stays, hidden, for a restart. */
 void part_file_abandon(struct part_file *file);
 /* Shows the first `bytes` bytes of a file that another process synced; done before: nothing happens. `open`: it had not ended, and may be
- * longer, also when a later checkpoint, damaged now, has shown it. A file that had, and is not there under either name, was shown and then taken away by whoever reads it (filesystem_sink.h: unless its folder is gone too). */
-enum status part_file_recover(const struct file_system *files, const char *folder, const char *id, uint64_t bytes, bool open,
-                              struct error *err);
+ * longer, also when a later checkpoint, damaged now, has shown it. `may_be_gone`: one that is not there under either name was shown, and
+ * then taken away by whoever reads it (shown_mark.h); else it is lost. */
+struct saved_part {
+    const char *folder, *id;
+    uint64_t bytes;
+    bool open, may_be_gone;
+};
+enum status part_file_recover(const struct file_system *files, const struct saved_part *part, struct error *err);
+/* Could it be shown? Changes nothing. */
+enum status part_file_check(const struct file_system *files, const struct saved_part *part, struct error *err);
 
 /* part_folder.c */
 enum status folder_create(const struct file_system *files, const char *path, struct error *err); /* mkdir -p; refuses a file there */
@@ -50,6 +57,7 @@ struct part_leftovers {
     const char *lineage;         /* with `shown`: files whose name begins so ("part-OWNER-LINEAGE-"), then SAVED >= after */
     bool shown;
     uint64_t after;
+    const char *marks; /* without `shown`: files whose name begins so: marks of a job that begins anew (shown_mark.h) */
 };
 enum status folder_remove_leftovers(const struct file_system *files, const char *path, const struct part_leftovers *leftovers,
                                     struct error *err);

@@ -62,7 +62,8 @@ static bool sweep_takes(const struct sweep *sweep, const char *name)
         return name[0] != '.' && !begins_with(name, sweep->keep_prefix);
     }
     if (name[0] == '.') {
-        return begins_with(name, leftovers->owner) && strstr(name, leftovers->attempt) == NULL;
+        return (begins_with(name, leftovers->owner) && strstr(name, leftovers->attempt) == NULL) ||
+               (!leftovers->shown && begins_with(name, leftovers->marks));
     }
     return leftovers->shown && begins_with(name, leftovers->lineage) &&
            strtoull(name + strlen(leftovers->lineage), NULL, 10) >= leftovers->after;

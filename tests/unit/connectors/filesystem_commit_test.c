@@ -373,6 +373,52 @@ static void what_a_checkpoint_lists_must_be_there(void **state)
     world_close(&world);
 }
 
+static void a_file_that_is_gone_is_missed_unless_it_was_shown(void **state)
+{
+    (void)state;
+    struct world world;
+    struct crew crew;
+    struct error err = {0};
+    world_open(&world, false, false);
+    one_checkpoint(&world, &crew);
+    for (int32_t id = 1; id < 12; id++) {
+        require(write_row(&world, crew.sinks[0], id, &err), &err);
+    }
+    text_builder_clear(&world.states[0]);
+    require(crew.sinks[0]->type->commit->prepare(crew.sinks[0], 2, &world.states[0], &err), &err);
+    crew_close(&crew);
+    run_command(&world, "mkdir ../kept && mv .part-*attempt-0-0-00000001.inprogress ../kept");
+    assert_int_not_equal(restore_again(&world, &err), STATUS_OK);
+    assert_int_equal(err.code, ERROR_OUTPUT_LOST);
+    assert_non_null(strstr(err.text, "-00000001.inprogress' is gone, and was not shown"));
+    run_command(&world, "test -z \"$(ls | grep attempt)\""); /* nothing is shown by halves */
+    run_command(&world, "mv ../kept/.part* .");
+    require(restore_again(&world, &err), &err);
+    run_command(&world, "rm part-*attempt-0*"); /* somebody reads them, and takes them away */
+    require(restore_again(&world, &err), &err);
+    run_command(&world, "rm .shown-*");
+    assert_int_not_equal(restore_again(&world, &err), STATUS_OK);
+    world_close(&world);
+}
+
+static void what_was_shown_by_a_commit_may_be_gone(void **state)
+{
+    (void)state;
+    struct world world;
+    struct crew crew;
+    struct error err;
+    world_open(&world, true, false);
+    one_checkpoint(&world, &crew);
+    require(crew.sinks[0]->type->finish(crew.sinks[0], &err), &err);
+    text_builder_clear(&world.states[0]);
+    require(crew.sinks[0]->type->commit->prepare(crew.sinks[0], 2, &world.states[0], &err), &err);
+    require(crew.sinks[0]->type->commit->committed(crew.sinks[0], 2, &err), &err);
+    crew_close(&crew);
+    run_command(&world, "rm s=five/part-*");
+    require(restore_again(&world, &err), &err);
+    world_close(&world);
+}
+
 static void a_checkpoint_that_fails_is_covered_by_the_next(void **state)
 {
     (void)state;
@@ -410,6 +456,8 @@ int main(void)
         cmocka_unit_test(insert_overwrite_keeps_what_earlier_attempts_showed),
         cmocka_unit_test(a_call_that_fails_loses_and_doubles_nothing),
         cmocka_unit_test(what_a_checkpoint_lists_must_be_there),
+        cmocka_unit_test(a_file_that_is_gone_is_missed_unless_it_was_shown),
+        cmocka_unit_test(what_was_shown_by_a_commit_may_be_gone),
         cmocka_unit_test(a_checkpoint_that_fails_is_covered_by_the_next),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
