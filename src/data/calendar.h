@@ -14,6 +14,11 @@
 #define US_PER_HOUR   (60 * US_PER_MINUTE)
 #define US_PER_DAY    (24 * US_PER_HOUR)
 
+/* What computes a time gives none that is further from 1970: about 280,000 years. Microseconds in 64 bits reach further, so there is room
+ * for what rounds a time, shifts it by a zone or puts it into a window. */
+#define DATE_DAYS_MAX INT64_C(102200000)
+#define TIME_US_MAX   (DATE_DAYS_MAX * US_PER_DAY)
+
 struct date_parts {
     int32_t year, month, day; /* month 1..12, day 1..31 */
 };

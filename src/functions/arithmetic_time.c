@@ -11,53 +11,77 @@
 
 enum { MS_PER_DAY = 86400000, NS_PER_US = 1000 };
 
-static int64_t us_add_months(int64_t us, int32_t months)
+/* More days than there are when the months alone are more than all of time. */
+static int64_t days_add_months(int32_t days, int32_t months)
+{
+    const int64_t most = DATE_DAYS_MAX / 28;
+    return months > most || months < -most ? INT32_MAX : date_add_months(days, months);
+}
+
+static int64_t days_add_us(int32_t days, int64_t us)
+{
+    return days + floor_divide(us, US_PER_DAY);
+}
+
+static int128_t us_add_us(int64_t us, int64_t more)
+{
+    return (int128_t)us + more;
+}
+
+static int128_t us_add_months(int64_t us, int32_t months)
 {
     int32_t days = timestamp_days(us);
-    return us + ((int64_t)date_add_months(days, months) - days) * US_PER_DAY;
+    return us + ((int128_t)days_add_months(days, months) - days) * US_PER_DAY;
+}
+
+static int128_t ns_add_us(int128_t ns, int64_t us)
+{
+    return ns + (int128_t)us * NS_PER_US;
 }
 
 static int128_t ns_add_months(int128_t ns, int32_t months)
 {
     int64_t us = (int64_t)(ns / NS_PER_US) - (ns % NS_PER_US < 0);
-    return ns + (int128_t)(us_add_months(us, months) - us) * NS_PER_US;
+    return ns + (us_add_months(us, months) - us) * NS_PER_US;
 }
 
-#define L           int32_t
-#define R           int64_t
-#define O           int32_t
-#define NAME        date_add_us
-#define VALUE(a, b) ((uint32_t)(a) + (uint32_t)floor_divide(b, US_PER_DAY))
-#include "functions/binary.inc"
-#define L           int32_t
-#define R           int32_t
-#define O           int32_t
-#define NAME        date_add_month
-#define VALUE(a, b) date_add_months(a, b)
-#include "functions/binary.inc"
+static void fail_time(struct kernel_call *call, uint32_t row)
+{
+    kernel_fail(call, row, ERROR_VALUE_OUT_OF_RANGE,
+                "a time plus an interval is out of range: times are within about 280,000 years of 1970");
+}
+
+/* A time of type `time` that is moved by `sum`, which cannot wrap. Any argument may be one constant. */
+#define SHIFT(name, time, interval, wide, sum, limit)                                                                                      \
+    static void name(struct kernel_call *call)                                                                                             \
+    {                                                                                                                                      \
+        const time *times = call->args[0]->values;                                                                                         \
+        const interval *intervals = call->args[1]->values;                                                                                 \
+        time *to = call->result->values;                                                                                                   \
+        uint32_t time_mask = (call->constant_args & 1) != 0 ? 0 : UINT32_MAX;                                                              \
+        uint32_t interval_mask = (call->constant_args & 2) != 0 ? 0 : UINT32_MAX;                                                          \
+        TIME_EACH_ROW(call, row)                                                                                                           \
+        {                                                                                                                                  \
+            wide moved = sum(times[row & time_mask], intervals[row & interval_mask]);                                                      \
+            if (moved > (limit) || moved < -(limit)) {                                                                                     \
+                fail_time(call, row);                                                                                                      \
+            } else {                                                                                                                       \
+                to[row] = (time)moved;                                                                                                     \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }
+SHIFT(date_add_us, int32_t, int64_t, int64_t, days_add_us, DATE_DAYS_MAX)
+SHIFT(date_add_month, int32_t, int32_t, int64_t, days_add_months, DATE_DAYS_MAX)
+SHIFT(timestamp_add_us, int64_t, int64_t, int128_t, us_add_us, TIME_US_MAX)
+SHIFT(timestamp_add_month, int64_t, int32_t, int128_t, us_add_months, TIME_US_MAX)
+SHIFT(nanoseconds_add_us, int128_t, int64_t, int128_t, ns_add_us, (int128_t)TIME_US_MAX *NS_PER_US)
+SHIFT(nanoseconds_add_month, int128_t, int32_t, int128_t, ns_add_months, (int128_t)TIME_US_MAX *NS_PER_US)
+
 #define L           int32_t
 #define R           int64_t
 #define O           int32_t
 #define NAME        time_add_us
 #define VALUE(a, b) floor_modulo((a) + floor_divide(b, US_PER_MS), MS_PER_DAY)
-#include "functions/binary.inc"
-#define L           int64_t
-#define R           int32_t
-#define O           int64_t
-#define NAME        timestamp_add_month
-#define VALUE(a, b) us_add_months(a, b)
-#include "functions/binary.inc"
-#define L           int128_t
-#define R           int64_t
-#define O           int128_t
-#define NAME        nanoseconds_add_us
-#define VALUE(a, b) ((a) + (int128_t)(b)*NS_PER_US)
-#include "functions/binary.inc"
-#define L           int128_t
-#define R           int32_t
-#define O           int128_t
-#define NAME        nanoseconds_add_month
-#define VALUE(a, b) ns_add_months(a, b)
 #include "functions/binary.inc"
 
 /* Intervals do not wrap: one that is too long is no interval. */
@@ -106,6 +130,16 @@ static void us_add(struct kernel_call *call)
     }
 }
 
+static void us_subtract(struct kernel_call *call)
+{
+    TIME_EACH_ROW(call, row)
+    {
+        if (__builtin_sub_overflow(vector_int64(call->args[0])[row], vector_int64(call->args[1])[row], &vector_int64(call->result)[row])) {
+            fail_interval(call, row);
+        }
+    }
+}
+
 static enum status bind_kernel(struct function_binding *binding, kernel_fn *run, uint32_t traits, const struct type *result,
                                struct error *err)
 {
@@ -136,18 +170,18 @@ static enum status bind_shift(struct function_binding *binding, struct error *er
         TRY_ALLOC(binding->args[0], expression_cast(binding->arena, binding->args[0], &type_timestamp6, false), err);
         time = binding->args[0]->type;
     }
-    /* Month arithmetic is on real dates only: unset values could be beyond the calendar. */
-    uint32_t traits = months ? 0 : FUNCTION_TOTAL;
+    /* Not total: unset values could be beyond the calendar. And though it fails there, not CAN_FAIL: conditions like t > u - INTERVAL '1'
+     * HOUR must stay what rules may move, and a time 280,000 years away is an error wherever it is met. */
     switch (time->kind) {
     case TYPE_DATE:
-        return bind_kernel(binding, months ? date_add_month : date_add_us, traits, time, err);
+        return bind_kernel(binding, months ? date_add_month : date_add_us, 0, time, err);
     case TYPE_TIME:
-        return months ? function_refuse(binding, err) : bind_kernel(binding, time_add_us, traits, time, err);
+        return months ? function_refuse(binding, err) : bind_kernel(binding, time_add_us, FUNCTION_TOTAL, time, err);
     default:
         if (type_physical(time) == PHYSICAL_INT128) {
-            return bind_kernel(binding, months ? nanoseconds_add_month : nanoseconds_add_us, traits, time, err);
+            return bind_kernel(binding, months ? nanoseconds_add_month : nanoseconds_add_us, 0, time, err);
         }
-        return bind_kernel(binding, months ? timestamp_add_month : arithmetic_kernel(ARITHMETIC_ADD, PHYSICAL_INT64), traits, time, err);
+        return bind_kernel(binding, months ? timestamp_add_month : timestamp_add_us, 0, time, err);
     }
 }
 
@@ -251,7 +285,7 @@ static enum status bind_time_between(struct function_binding *binding, struct er
     for (uint32_t i = 0; i < 2; i++) {
         TRY_ALLOC(binding->args[i], expression_cast(binding->arena, binding->args[i], instant, false), err);
     }
-    return bind_kernel(binding, arithmetic_kernel(ARITHMETIC_SUBTRACT, PHYSICAL_INT64), FUNCTION_TOTAL, &type_interval_day, err);
+    return bind_checked(binding, us_subtract, &type_interval_day, err);
 }
 
 static enum status bind_datetime_minus(struct function_binding *binding, struct error *err)

@@ -5,10 +5,9 @@
 #include "functions/tables.h"
 #include "functions/time_functions.h"
 
-enum { MONTHS_MAX = 12 * 400000 }; /* 64 bits of microseconds are 292 thousand years */
+enum { MONTHS_MAX = 12 * 600000 };
 
-/* false: no 64 bits of microseconds hold it. */
-static bool add_units(enum time_unit unit, int64_t count, int64_t *us)
+static bool add_any(enum time_unit unit, int64_t count, int64_t *us)
 {
     int64_t months, distance, midnight;
     if (time_unit_months(unit) == 0) {
@@ -20,6 +19,12 @@ static bool add_units(enum time_unit unit, int64_t count, int64_t *us)
     int32_t days = timestamp_days(*us);
     return !__builtin_mul_overflow((int64_t)date_add_months(days, (int32_t)months), US_PER_DAY, &midnight) &&
            !__builtin_add_overflow(midnight, *us - days * US_PER_DAY, us);
+}
+
+/* false: it is no time. */
+static bool add_units(enum time_unit unit, int64_t count, int64_t *us)
+{
+    return add_any(unit, count, us) && *us <= TIME_US_MAX && *us >= -TIME_US_MAX;
 }
 
 static void put_result(struct kernel_call *call, uint32_t row, int64_t us, uint32_t nanos)
@@ -101,7 +106,7 @@ static int64_t difference(enum time_unit unit, int64_t from, int64_t to)
     if (time_unit_months(unit) > 0) {
         return time_months_between(from, to) / time_unit_months(unit);
     }
-    return (int64_t)((uint64_t)to - (uint64_t)from) / time_unit_us(unit);
+    return (int64_t)(((int128_t)to - from) / time_unit_us(unit));
 }
 
 static void run_difference(struct kernel_call *call)

@@ -1,6 +1,7 @@
 /* Windows: table functions TUMBLE, HOP, CUMULATE, SESSION, and their old form in GROUP BY. */
 #include <string.h>
 
+#include "data/calendar.h"
 #include "sql/binder_internal.h"
 
 /* ---- table functions ---- */
@@ -109,6 +110,14 @@ static enum status window_sizes(struct binder *binder, const struct window_call 
 
 enum { ROW_WINDOWS_MAX = 1000000 };
 
+/* A window has room within 64 bits of microseconds around any time (data/calendar.h). */
+static enum status check_length(const struct window_spec *window, const struct position *at, struct error *err)
+{
+    const int64_t limit = INT64_C(1461000) * US_PER_DAY;
+    bool fits = window->size_us <= limit && window->slide_us <= limit && window->offset_us <= limit && window->offset_us >= -limit;
+    return fits ? STATUS_OK : bind_refuse(at, ERROR_INVALID_WINDOW, err, "the intervals of a window may have up to 4,000 years");
+}
+
 static enum status check_window_count(const struct window_spec *window, const struct position *at, struct error *err)
 {
     bool many = window->kind == WINDOW_HOP || window->kind == WINDOW_CUMULATE;
@@ -122,6 +131,7 @@ static enum status check_window_count(const struct window_spec *window, const st
 static enum status check_sizes(const struct window_call *call, const struct window_spec *window, const struct position *at,
                                struct error *err)
 {
+    TRY(check_length(window, at, err));
     if ((window->kind == WINDOW_HOP || window->kind == WINDOW_CUMULATE) && window->size_us % window->slide_us != 0) {
         return bind_refuse(at, ERROR_INVALID_WINDOW, err, "the SIZE of %s must be a multiple of its %s", call->function->name,
                            call->function->parameters[0].name);
@@ -318,6 +328,7 @@ enum status bind_legacy_window(struct binder *binder, struct aggregation *self, 
     if (window->size_us <= 0 || (hop && window->slide_us <= 0)) {
         return bind_refuse(&ast->at, ERROR_INVALID_WINDOW, err, "the intervals of %s must be above zero", ast->function);
     }
+    TRY(check_length(window, &ast->at, err));
     TRY(check_window_count(window, &ast->at, err));
     self->window_call = ast;
     self->window_time = time;
