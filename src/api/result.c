@@ -212,6 +212,16 @@ static enum status follow_step(spate_result *result, int64_t wait_ms, int *step,
     return STATUS_OK;
 }
 
+/* What fails while it runs has the place of its expression, or else that of the statement. */
+static enum status place_failure(const spate_result *result, enum status status, struct error *err)
+{
+    if (err->line == 0 && result->statement != NULL) {
+        err->line = result->statement->at.line;
+        err->column = result->statement->at.column;
+    }
+    return status;
+}
+
 enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct error *err)
 {
     spate_session *session = result->session;
@@ -245,7 +255,7 @@ enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct
     }
     if (status != STATUS_OK) {
         journal_event(result->journal, LOG_ERROR, "job.fail", "%s", err->text);
-        return status;
+        return place_failure(result, status, err);
     }
     if (result->state == JOB_CANCELLED) {
         return error_set(err, ERROR_CANCELLED, "the statement was cancelled");

@@ -285,6 +285,7 @@ static enum status create_table_as(struct statement *self, const struct ast_crea
     TRY_ALLOC(insert, arena_alloc(arena, sizeof *insert), err);
     *insert = (struct ast_statement){
         .kind = AST_STATEMENT_INSERT,
+        .at = ast->as_query->at,
         .insert = {.table = ast->name, .query = ast->as_query, .columns = columns, .column_count = query->schema.count},
     };
     self->result->statement = insert; /* what a restart plans again */

@@ -17,15 +17,21 @@ struct run {
     spate_session *session;
     const struct script *script; /* the one that runs now */
     spate_result *background[BACKGROUND_MAX];
+    const struct script *background_scripts[BACKGROUND_MAX]; /* the one that each is of */
     uint32_t background_count;
 };
 
-static int run_fail(const struct run *run, bool running)
+static int run_fail_in(const struct run *run, const struct script *script, bool running)
 {
     const struct spate_error *error = spate_session_error(run->session);
-    struct text text = {run->script->text.bytes, run->script->text.length};
-    error_print(run->script->name, text, error);
+    struct text text = {script->text.bytes, script->text.length};
+    error_print(script->name, text, error);
     return signals_interrupted() ? 130 : error_exit_code(error, running);
+}
+
+static int run_fail(const struct run *run, bool running)
+{
+    return run_fail_in(run, run->script, running);
 }
 
 static void run_notice(void *context, const char *line)
@@ -46,11 +52,12 @@ static int run_background(struct run *run)
             spate_result_stop(run->background[i]);
         }
         if (spate_result_step(run->background[i], 0, &step) != SPATE_OK) {
-            return run_fail(run, true);
+            return run_fail_in(run, run->background_scripts[i], true);
         }
         if (step == SPATE_STEP_ENDED) {
             spate_result_close(run->background[i]);
             run->background[i] = run->background[--run->background_count];
+            run->background_scripts[i] = run->background_scripts[run->background_count];
         } else {
             i++;
         }
@@ -148,6 +155,7 @@ static int run_insert(struct run *run, spate_result **result)
     if (spate_result_is_awaited(*result) || run->background_count == BACKGROUND_MAX) {
         return run_to_end(run, *result, NULL);
     }
+    run->background_scripts[run->background_count] = run->script;
     run->background[run->background_count++] = *result;
     *result = NULL;
     return 0;
@@ -225,7 +233,7 @@ static int run_wait_for_background(struct run *run)
     while (run->background_count > 0 && code == 0) {
         int step = SPATE_STEP_WORKED;
         if (run->background_count == 1 && !signals_terminated() && spate_result_step(run->background[0], WAIT_MS, &step) != SPATE_OK) {
-            return run_fail(run, true);
+            return run_fail_in(run, run->background_scripts[0], true);
         }
         if (run->background_count > 1 && !signals_terminated()) {
             usleep(1000);

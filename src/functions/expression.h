@@ -48,6 +48,7 @@ struct expression {
     enum subquery_kind subquery;
     struct relation *relation;
     uint32_t line, column; /* where it stands in the SQL text; 0: made by a rule */
+    bool fragment;         /* the text is one that the catalog keeps, not the statement's */
 };
 
 /* Makers: NULL when the arena has no room. */

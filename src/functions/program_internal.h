@@ -96,13 +96,14 @@ struct program {
 struct program_failures {
     struct row_failures *rows;
     struct error *err;
+    const struct expression *at; /* what fails, for its place in the SQL text */
 };
 
 enum status program_create_sized(struct arena *arena, const struct evaluation *evaluation, const struct expression *const *expressions,
                                  uint32_t count, uint32_t row_capacity, struct program **program, struct error *err);
 enum status program_compile_values(struct program *program, struct error *err);
 enum status program_compile_filter(struct program *program, struct error *err);
-void row_failures_add(struct row_failures *failures, uint32_t row, enum error_code code, const char *text);
+void row_failures_add(const struct program_failures *failures, uint32_t row, enum error_code code, const char *text);
 
 /* Loops over rows (program_rows.c). Results may be written over rows.rows. */
 uint32_t rows_split(const struct vector *flags, struct selection rows, uint16_t *kept, uint16_t *rest);

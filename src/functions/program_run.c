@@ -94,7 +94,7 @@ static void bind_args(struct run *run, const struct program_step *step)
 static enum status run_kernel(struct run *run, struct program_step *step, struct vector *result, struct selection rows)
 {
     struct error failure = {.status = STATUS_OK};
-    struct program_failures failures = {run->failures, &failure};
+    struct program_failures failures = {run->failures, &failure, step->expression};
     struct string_heap heap = {.budget = run->program->evaluation->budget, .target = result};
     struct kernel_call call = {.args = step->views,
                                .arg_count = step->arg_count,
@@ -162,11 +162,9 @@ static void cast_failed(void *owner, uint32_t row, enum error_code code, const c
 static enum status run_cast(struct run *run, struct program_step *step, struct selection rows)
 {
     const struct evaluation *evaluation = run->program->evaluation;
-    struct cast_context context = {.budget = evaluation->budget,
-                                   .zone = evaluation->zone,
-                                   .fail = cast_failed,
-                                   .owner = run->failures,
-                                   .legacy = evaluation->legacy_cast};
+    struct program_failures failures = {run->failures, run->err, step->expression};
+    struct cast_context context = {
+        .budget = evaluation->budget, .zone = evaluation->zone, .fail = cast_failed, .owner = &failures, .legacy = evaluation->legacy_cast};
     struct vector *result = step_result(run, step);
     vector_release(result);
     return cast_run(step->cast, &context, step_arg(run, step, 0), rows, result, run->err);
@@ -236,7 +234,7 @@ static enum status run_select(struct run *run, struct program_step *step, struct
 {
     uint16_t *kept = run->program->slots[step->kept].rows;
     struct selection wanted = rows;
-    struct program_failures failures = {run->failures, run->err};
+    struct program_failures failures = {run->failures, run->err, step->expression};
     bind_args(run, step);
     for (uint32_t i = 0; i < step->arg_count; i++) {
         const struct vector *arg = step->views[i];

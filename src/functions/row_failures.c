@@ -7,8 +7,9 @@
 #include "data/cell_text.h"
 
 /* The lowest failing row is the one reported, so that the message does not depend on the order of steps. */
-void row_failures_add(struct row_failures *failures, uint32_t row, enum error_code code, const char *text)
+void row_failures_add(const struct program_failures *at, uint32_t row, enum error_code code, const char *text)
 {
+    struct row_failures *failures = at->rows;
     if (failures->count == 0) {
         memset(failures->failed, 0, sizeof failures->failed);
     }
@@ -19,7 +20,7 @@ void row_failures_add(struct row_failures *failures, uint32_t row, enum error_co
     failures->count++;
     if (failures->count == 1 || row < failures->first_row) {
         failures->first_row = row;
-        (void)!error_set(&failures->first, code, "%s", text);
+        (void)!error_set_at(&failures->first, code, at->at->fragment ? 0 : at->at->line, at->at->fragment ? 0 : at->at->column, "%s", text);
     }
 }
 
@@ -36,7 +37,7 @@ void kernel_fail(struct kernel_call *call, uint32_t row, enum error_code code, c
         size_t width = physical_bytes(call->result->physical);
         memset((uint8_t *)call->result->values + row * width, 0, width);
     }
-    row_failures_add(failures->rows, row, code, text);
+    row_failures_add(failures, row, code, text);
 }
 
 char *kernel_alloc(struct kernel_call *call, size_t bytes)

@@ -15,6 +15,7 @@
 
 struct position {
     uint32_t line, column, offset, end; /* end: offset past the last byte */
+    bool fragment;                      /* of a text that the catalog keeps (a view, a computed column), not of the statement's */
 };
 
 /* A possibly qualified name: a.b.c */

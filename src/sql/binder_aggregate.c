@@ -492,7 +492,7 @@ static enum status rewrite_column(struct binder *binder, const struct aggregatio
             name = self->scope->columns[i].name;
         }
     }
-    const struct position at = {.line = column->line, .column = column->column};
+    const struct position at = {.line = column->line, .column = column->column, .fragment = column->fragment};
     return bind_refuse(&at, ERROR_NOT_GROUPED, err, "column '%s' is neither in GROUP BY nor inside an aggregate function", name);
 }
 
@@ -502,7 +502,7 @@ enum status aggregation_rewrite(struct binder *binder, const struct aggregation 
     const struct expression *node = *expression;
     for (uint32_t i = 0; i < self->key_count; i++) {
         if (node->kind != EXPRESSION_CONSTANT && expression_equal(self->keys[i], node)) {
-            const struct position at = {.line = node->line, .column = node->column};
+            const struct position at = {.line = node->line, .column = node->column, .fragment = node->fragment};
             TRY_ALLOC(*expression, expression_column(binder->arena, i, key_type(binder, self, i)), err);
             (void)bind_at(*expression, &at);
             return STATUS_OK;
@@ -532,7 +532,7 @@ enum status aggregation_rewrite_references(struct binder *binder, const struct a
         struct expression *node = reference->node;
         const struct expression *column;
         TRY_ALLOC(column, expression_column(binder->arena, node->index, node->type), err);
-        const struct position at = {.line = node->line, .column = node->column};
+        const struct position at = {.line = node->line, .column = node->column, .fragment = node->fragment};
         (void)bind_at(column, &at);
         TRY(aggregation_rewrite(binder, self, &column, err));
         node->index = column->index;

@@ -38,6 +38,7 @@ const struct expression *bind_at(const struct expression *expression, const stru
 {
     struct expression *node = (struct expression *)expression; /* made just now, by us */
     if (node != NULL && node->line == 0) {
+        node->fragment = at->fragment;
         node->line = at->line;
         node->column = at->column;
     }
@@ -93,7 +94,7 @@ enum status bind_cast(struct binder *binder, const struct expression **expressio
         TRY_ALLOC(*expression, expression_null(binder->arena, bind_nullable(binder, type)), err);
         return STATUS_OK;
     }
-    const struct position at = {.line = (*expression)->line, .column = (*expression)->column};
+    const struct position at = {.line = (*expression)->line, .column = (*expression)->column, .fragment = (*expression)->fragment};
     TRY_ALLOC(*expression, expression_cast(binder->arena, *expression, to, false), err);
     (void)bind_at(*expression, &at);
     return STATUS_OK;

@@ -40,6 +40,7 @@ struct lexer {
     const char *counted; /* a place of this line, and its column */
     uint32_t counted_column;
     bool in_hint;
+    bool fragment; /* its places say so */
 };
 /* Starts at the offset `at`, whose line and column are counted from the start of the text. */
 void lexer_start(struct lexer *lexer, struct arena *arena, struct text sql, size_t at);

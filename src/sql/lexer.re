@@ -151,6 +151,7 @@ static void operator(struct token *token, const char *spelling)
 static void begin(struct lexer *lexer, const char *cursor, struct token *token)
 {
     *token = (struct token){.kind = TOKEN_END, .text = {cursor, 0}};
+    token->at.fragment = lexer->fragment;
     token->at.line = lexer->line;
     token->at.column = column_of(lexer, cursor);
     token->at.offset = (uint32_t)(cursor - lexer->start);

@@ -13,7 +13,7 @@ enum status sql_parse_statement(struct arena *arena, struct text sql, size_t at,
 {
     struct parser parser;
     *statement = NULL;
-    TRY(parser_start(&parser, arena, sql, at, err));
+    TRY(parser_start(&parser, arena, sql, at, false, err));
     while (parser_accept(&parser, ";")) {
         continue;
     }
@@ -34,7 +34,7 @@ enum status sql_parse_statement(struct arena *arena, struct text sql, size_t at,
 enum status sql_parse_expression(struct arena *arena, struct text sql, const struct ast_expression **expression, struct error *err)
 {
     struct parser parser;
-    TRY(parser_start(&parser, arena, sql, 0, err));
+    TRY(parser_start(&parser, arena, sql, 0, true, err));
     TRY(parser_expression(&parser, expression));
     return parse_end(&parser);
 }
@@ -42,7 +42,7 @@ enum status sql_parse_expression(struct arena *arena, struct text sql, const str
 enum status sql_parse_query(struct arena *arena, struct text sql, const struct ast_query **query, struct error *err)
 {
     struct parser parser;
-    TRY(parser_start(&parser, arena, sql, 0, err));
+    TRY(parser_start(&parser, arena, sql, 0, true, err));
     TRY(parser_query(&parser, query));
     return parse_end(&parser);
 }
@@ -50,7 +50,7 @@ enum status sql_parse_query(struct arena *arena, struct text sql, const struct a
 enum status sql_parse_type(struct arena *arena, struct text sql, const struct ast_type **type, struct error *err)
 {
     struct parser parser;
-    TRY(parser_start(&parser, arena, sql, 0, err));
+    TRY(parser_start(&parser, arena, sql, 0, true, err));
     TRY(parser_type(&parser, type));
     return parse_end(&parser);
 }

@@ -14,13 +14,14 @@ enum status parser_no_room(struct parser *parser)
     return error_set(parser->err, ERROR_BUDGET_SPENT, "no room for the syntax tree");
 }
 
-enum status parser_start(struct parser *parser, struct arena *arena, struct text sql, size_t at, struct error *err)
+enum status parser_start(struct parser *parser, struct arena *arena, struct text sql, size_t at, bool fragment, struct error *err)
 {
     *parser = (struct parser){.arena = arena, .sql = sql, .err = err};
     if (sql.length > SQL_BYTES_MAX) {
         return error_set(err, ERROR_TOO_MANY, "the SQL text has %zu bytes; at most %d are read", sql.length, SQL_BYTES_MAX);
     }
     lexer_start(&parser->lexer, arena, sql, at);
+    parser->lexer.fragment = fragment;
     return parser_peek(parser, 0) == NULL ? parser_no_room(parser) : STATUS_OK;
 }
 

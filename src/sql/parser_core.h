@@ -28,7 +28,8 @@ struct parser {
     struct error *err;
 };
 
-enum status parser_start(struct parser *parser, struct arena *arena, struct text sql, size_t at, struct error *err);
+/* fragment: the text is not that of a statement (struct position). */
+enum status parser_start(struct parser *parser, struct arena *arena, struct text sql, size_t at, bool fragment, struct error *err);
 /* The token `ahead` places after the current one (END at the end). The pointer holds until the next call. */
 const struct token *parser_peek(struct parser *parser, uint32_t ahead);
 void parser_skip(struct parser *parser, uint32_t tokens);
