@@ -35,5 +35,5 @@ const struct option_def json_options[] = {
     {.name = "decode.json-parser.enabled",
      OPTION_BOOL(struct json_settings, parser_enabled),
      .initial = "true",
-     .summary = "Accepted for Flink's sake; there is one parser."},
+     .summary = "Which of Flink's two parsers reads. They give the same rows, and so does the one here, for true and for false."},
 };
