@@ -58,7 +58,7 @@ static enum status settings_check_zone(struct settings *settings, const char *ke
 
 bool settings_is_of_storage(const char *key)
 {
-    static const char *const prefixes[] = {"storage.", "azure.", "s3.", "execution.checkpointing.dir"};
+    static const char *const prefixes[] = {"storage.", "azure.", "file.", "s3.", "execution.checkpointing.dir"};
     for (uint32_t i = 0; i < ARRAY_LENGTH(prefixes); i++) {
         if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0) {
             return true;

@@ -195,6 +195,10 @@ const struct option_def session_options[] = {
      .initial = "false",
      .summary =
          "Unbounded sources are read up to what they have when the statement starts, and then end; those without an end are refused."},
+    {.name = "file.*",
+     OPTION_TEXT(struct session_settings, storage_other),
+     .flags = OPTION_PREFIX,
+     .summary = "How storage in a folder waits and clears up (docs/storage.md)."},
     {.name = "high-availability.lease",
      OPTION_DURATION(struct session_settings, lease),
      .initial = "10 s",
