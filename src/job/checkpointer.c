@@ -214,14 +214,15 @@ static bool must_be_full(const struct checkpointer *self, uint32_t workers)
            last->chains[0].count == CHAIN_FILES;
 }
 
-/* State that does not fit in memory does not go there on its way to a savepoint. */
+/* State that does not fit in memory does not go there on its way to a savepoint, nor does the record of all ticks. */
 static enum status open_streams(struct pending *pending, struct job *job, struct error *err)
 {
     TRY_ALLOC(pending->streams, calloc(pending->writer_count, sizeof(FILE *)), err);
-    struct cold_folder *folder = job_share_folder(job);
+    bool databases = job_database_driver(job) != NULL;
+    struct cold_folder *folder = databases ? job_share_folder(job) : NULL;
     enum status status = STATUS_OK;
     for (uint32_t i = 0; i < pending->writer_count && status == STATUS_OK; i++) {
-        status = cold_folder_temporary(folder, &pending->streams[i], err);
+        status = databases ? cold_folder_temporary(folder, &pending->streams[i], err) : cold_temporary(&pending->streams[i], err);
     }
     cold_folder_close(folder);
     return status;
@@ -240,7 +241,8 @@ static enum status save(struct checkpointer *self, struct job *job, const struct
         pending->driver = job_database_driver(job);
         pending->folder = job_share_folder(job);
         pending->identity = job_database_identity(job);
-    } else if (databases) {
+    } else if (databases || (pending->full && self->spec.settings.availability == AVAILABILITY_UPSTREAM_BACKUP)) {
+        pending->apart = databases;
         TRY(open_streams(pending, job, err));
         saving.put = checkpoint_put_temporary;
         saving.put_contexts = (void *const *)pending->streams;
@@ -289,7 +291,7 @@ static enum status settle_done(struct checkpointer *self, struct job *job, struc
     figures->last_bytes = self->pending.bytes;
     figures->last_rows = self->pending.rows;
     figures->last_duration_us = now_us(self) - self->pending.started_us;
-    self->next_full = self->pending.streams != NULL; /* what its files hold of the databases' rows must not be in the next one's */
+    self->next_full = self->pending.apart; /* what its files hold of the databases' rows must not be in the next one's */
     self->failed_in_a_row = 0;
     journal_event(journal_of(self), LOG_DEBUG, "checkpoint.complete", "checkpoint %llu: %llu rows, %llu bytes, %.3f s",
                   (unsigned long long)figures->last_number, (unsigned long long)figures->last_rows, (unsigned long long)figures->last_bytes,

@@ -44,6 +44,7 @@ struct pending {
     struct snapshot_writer **writers;
     uint32_t writer_count;
     FILE **streams; /* by writer: where it writes to; NULL: it keeps its rows */
+    bool apart;     /* its files hold rows of databases, too, so that no other can add to them */
     /* databases that go into it */
     uint32_t database_count;
     const struct cold_driver *driver;

@@ -46,7 +46,6 @@ struct job {
     struct text_builder record;
     struct node *history; /* of worker 0; NULL: the job does not keep its history */
     bool replaying;
-    size_t replayed_bytes; /* of the history */
 };
 /* One tick, at this time of the job's clock. */
 void job_run_tick(struct job *job, int64_t now_us);

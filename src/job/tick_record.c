@@ -49,11 +49,7 @@ enum status job_note_tick(struct job *job, struct error *err)
     if (job->history == NULL) {
         return STATUS_OK;
     }
-    struct text_builder length = {0};
-    byte_append_number(&length, job->record.length);
-    enum status status = history_node_add(job->history, (struct text){length.bytes, length.length}, err);
-    text_builder_close(&length);
-    return status == STATUS_OK ? history_node_add(job->history, job_tick_record(job), err) : status;
+    return history_node_add(job->history, job_tick_record(job), err);
 }
 
 enum status job_replay(struct job *job, struct text record, struct error *err)
@@ -89,7 +85,7 @@ enum status job_replay_begin(struct job *job, struct error *err)
     if (!job->history->claimed) {
         return error_set(err, ERROR_STATE_MISFIT, "the checkpoint has no record of ticks: its job had no state to make again");
     }
-    job->replaying = history_node_records(job->history).length > 0;
+    job->replaying = !history_node_is_empty(job->history);
     if (job->replaying) {
         set_output(job, OUTPUT_DROPPED);
         set_pull_mode(job, PULL_REPLAYED);
@@ -97,28 +93,18 @@ enum status job_replay_begin(struct job *job, struct error *err)
     return STATUS_OK;
 }
 
-/* The next record of the history. */
-static enum status replay_next(struct job *job, struct text records, struct error *err)
-{
-    const uint8_t *at = (const uint8_t *)records.bytes + job->replayed_bytes;
-    struct byte_reader reader = byte_reader_open(at, records.length - job->replayed_bytes);
-    size_t length = (size_t)byte_reader_number(&reader);
-    const uint8_t *record = byte_reader_take(&reader, length);
-    if (record == NULL) {
-        return error_set(err, ERROR_STATE_CORRUPT, "the record of a job's ticks is broken");
-    }
-    job->replayed_bytes += (size_t)(reader.next - at);
-    return job_replay(job, (struct text){(const char *)record, length}, err);
-}
-
 enum status job_replay_some(struct job *job, struct error *err)
 {
-    struct text records = history_node_records(job->history);
     int64_t started_us = job->clock->monotonic_us(job->clock);
-    while (job->replayed_bytes < records.length && job->clock->monotonic_us(job->clock) - started_us < REPLAY_SLICE_US) {
-        TRY(replay_next(job, records, err));
+    bool found = true;
+    while (found && job->clock->monotonic_us(job->clock) - started_us < REPLAY_SLICE_US) {
+        struct text record;
+        TRY(history_node_next(job->history, &record, &found, err));
+        if (found) {
+            TRY(job_replay(job, record, err));
+        }
     }
-    if (job->replayed_bytes == records.length) {
+    if (!found) {
         job->replaying = false;
         set_output(job, OUTPUT_SHOWN);
         set_pull_mode(job, PULL_RECORDED);

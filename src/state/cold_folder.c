@@ -115,10 +115,15 @@ static enum status make_in(struct cold_folder *self, const char *where, struct e
     return STATUS_OK;
 }
 
-enum status cold_folder_open(const char *where, struct cold_folder **folder, struct error *err)
+static const char *default_place(void)
 {
     const char *temporary = secure_getenv("TMPDIR");
-    where = where != NULL ? where : temporary != NULL && temporary[0] != '\0' ? temporary : "/var/tmp";
+    return temporary != NULL && temporary[0] != '\0' ? temporary : "/var/tmp";
+}
+
+enum status cold_folder_open(const char *where, struct cold_folder **folder, struct error *err)
+{
+    where = where != NULL ? where : default_place();
     if (!file_system_make_folders(&file_system_real, where)) {
         return fail(err, "make the folder for state", where);
     }
@@ -167,10 +172,10 @@ void cold_folder_path(const struct cold_folder *folder, uint32_t worker, uint64_
     }
 }
 
-enum status cold_folder_temporary(const struct cold_folder *folder, FILE **file, struct error *err)
+static enum status temporary_in(const char *folder, const char *name, FILE **file, struct error *err)
 {
     char path[COLD_PATH_MAX];
-    snprintf(path, sizeof path, "%s/rows-XXXXXX", folder->path);
+    snprintf(path, sizeof path, "%s/%s-XXXXXX", folder, name);
     int opened = mkostemp(path, O_CLOEXEC);
     *file = opened < 0 ? NULL : fdopen(opened, "w+");
     if (*file == NULL) {
@@ -178,4 +183,14 @@ enum status cold_folder_temporary(const struct cold_folder *folder, FILE **file,
     }
     (void)!unlink(path);
     return STATUS_OK;
+}
+
+enum status cold_folder_temporary(const struct cold_folder *folder, FILE **file, struct error *err)
+{
+    return temporary_in(folder->path, "rows", file, err);
+}
+
+enum status cold_temporary(FILE **file, struct error *err)
+{
+    return temporary_in(default_place(), "spate", file, err);
 }

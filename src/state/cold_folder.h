@@ -25,6 +25,8 @@ void cold_folder_close(struct cold_folder *folder); /* the last removes it with 
 void cold_folder_path(const struct cold_folder *folder, uint32_t worker, uint64_t number, char path[COLD_PATH_MAX]);
 /* A file without a name. */
 enum status cold_folder_temporary(const struct cold_folder *folder, FILE **file, struct error *err);
+/* The same without a folder: in $TMPDIR, or /var/tmp. */
+enum status cold_temporary(FILE **file, struct error *err);
 /* With all that is in it; what is not there is done. */
 void cold_remove_tree(const char *path);
 
