@@ -79,7 +79,7 @@ class Case:
 
     def command(self, script="job", parallelism=None, more=()):
         parallelism = parallelism or self.r.choice([1, 1, 2, 3])
-        keeps_state = self.settings.get("high-availability.policy") != "upstream-backup"
+        keeps_state = self.settings.get("high-availability.policy") not in ("upstream-backup", "none")
         backend = self.r.choice(self.backends) if keeps_state else "hashmap"
         chosen = {**self.settings, "parallelism.default": parallelism, "state.backend.type": backend,
                   "debug.spill-all": self.r.choice(["true", "false"])}

@@ -1,4 +1,6 @@
 """Cases with a course of their own: damaged checkpoints, several processes, signals, and a folder that grows while its job is killed."""
+import collections
+import json
 import os
 import random
 import re
@@ -232,12 +234,14 @@ class Growing(Special):
                 f.write(text[half:])
             time.sleep(self.r.uniform(0, 0.03))
             if i % 3 == 2:
-                process.kill()
-                self.end(process)
+                self.killed(process)
                 process = None
         if process is not None:
-            process.kill()
-            self.end(process)
+            self.killed(process)
+
+    def killed(self, process):
+        process.kill()
+        return self.end(process)
 
 
 class ActiveStandby(Growing):
@@ -300,6 +304,84 @@ class ActiveStandby(Growing):
                 self.r.choice([self.processes[0], self.processes[0], self.processes[-1]]).kill()
 
 
+class Gap(Growing):
+    """The policy none: rows that came while nobody ran the job, or that no checkpoint covered, may be lost. No row is read twice, what was
+    shown stays as it was, and from some time after a start on nothing is lost."""
+    names = ("calc", "tumble", "partitions")
+    policy = "none"
+
+    def run(self):
+        expected, lines = self.take_rows()
+        script = self.job.script(self.folder, f"{self.folder}/done", ",'source.monitor-interval'='5 ms'")
+        self.write_script("job", re.sub(r"file-size'='[^']*'", "file-size'='1 b'", script))  # each row is shown by a checkpoint
+        self.before, self.most = collections.Counter(), self.sums_of_all(lines) if self.job.name == "tumble" else expected
+        self.grow(lines)
+        process = self.start()
+        if self.job.name != "tumble":
+            self.probe(process)
+        until = time.monotonic() + 30
+        while not self.has_lock(process) and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        self.require(self.end(process) in (0, -signal.SIGTERM), "it does not stop")
+        self.compare(self.outcome(f"{self.folder}/done"))
+
+    def killed(self, process):
+        code = super().killed(process)
+        self.require(code == -signal.SIGKILL, f"exit code {code}")
+        self.compare(self.seen())
+        return code
+
+    def compare(self, found):
+        """What is shown is some of the answer, and has all that was shown before."""
+        gone = self.before - found
+        self.require(not gone, f"{gone.total()} rows are not shown any more: {list(gone.items())[:3]}")
+        self.before = found
+        found = self.without_end(collections.Counter({row: count for row, count in found.items() if '"id":1000' not in row[1]}))
+        more = +(self.sums(found) - self.most)
+        self.require(not more, f"{more.total()} too many: {list(more.items())[:3]}")
+
+    def sums(self, found):
+        """Of a window that is shown in parts, the sum of the parts."""
+        if self.job.name != "tumble":
+            return found
+        sums = collections.Counter()
+        for (_, line), count in found.items():
+            row = json.loads(line)
+            sums[row["a"], row["k"]] += count * (row["v"] or 0)
+        return sums
+
+    def sums_of_all(self, lines):
+        """By window and key, late rows included: to a job that begins anew they are not late."""
+        sums = collections.Counter()
+        for row in map(json.loads, lines):
+            sums[row["ts"][:18] + "0.000", row["k"]] += row["v"] or 0
+        return sums
+
+    def probe(self, process):
+        """Rows come one by one until one is shown; all that follow must be."""
+        until, count, left = time.monotonic() + 60, 0, None
+        while process.poll() is None and time.monotonic() < until and left != 0:
+            count += 1
+            left = left - 1 if left is not None else 20 if self.probes() else None
+            with open(f"{self.folder}/s/9.json", "a", encoding="utf-8") as f:
+                f.write(f'{{"id":{1000000 + count},"k":1,"v":100,"ts":"2024-06-01 00:00:00"}}\n')
+            time.sleep(0.02)
+        wanted = set(range(count - 20, count + 1))
+        while process.poll() is None and time.monotonic() < until and not wanted <= self.probes().keys():
+            time.sleep(0.02)
+        found = self.probes()
+        self.require(wanted <= found.keys(), f"rows that came after others were shown are lost: {sorted(wanted - found.keys())[:5]}")
+        self.require(set(found.values()) == {1}, "a row is shown twice")
+
+    def probes(self):
+        found = collections.Counter()
+        for (_, line), count in self.seen().items():
+            if '"id":1000' in line:
+                found[json.loads(line)["id"] - 1000000] += count
+        return found
+
+
 CASES = [("active standby", ActiveStandby), ("damaged newest checkpoint", DamagedNewest), ("all checkpoints damaged", AllDamaged), ("overwrite anew", Overwrite),
          ("two processes", TwoProcesses),
-         ("signals", Signals), ("growing folder", Growing)]
+         ("signals", Signals), ("growing folder", Growing), ("policy none", Gap)]
