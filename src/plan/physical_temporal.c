@@ -64,6 +64,17 @@ static uint32_t time_column_of(const struct plan_node *node)
     return COLUMN_NONE;
 }
 
+/* Whether a withdrawal and a row are an update is seen from the watermark before each (circuit/operators/version_list.h). */
+static void carry_watermarks(struct plan_node *node)
+{
+    if (node->operator== PLAN_WATERMARK) {
+        node->watermark.always_hidden = true;
+    }
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        carry_watermarks(node->inputs[i]);
+    }
+}
+
 enum status plan_temporal(struct planner *planner, struct join_plan *join, struct plan_node **node, struct error *err)
 {
     struct relation *relation = join->relation, *right = relation->inputs[1], *over = NULL;
@@ -78,6 +89,9 @@ enum status plan_temporal(struct planner *planner, struct join_plan *join, struc
         TRY(versions(planner, right, &right, &over, err));
     }
     TRY(plan_relation(planner, right, &join->right, err));
+    if (join->right->properties.changes) {
+        carry_watermarks(join->right);
+    }
     uint32_t right_time = time_column_of(join->right);
     if (right_time == COLUMN_NONE) {
         return plan_refuse(relation, ERROR_NOT_SUPPORTED, err,

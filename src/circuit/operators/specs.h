@@ -64,7 +64,7 @@ struct watermark_spec {
     struct dead_letter *dead_letter; /* and put there, without payload; NULL: another policy */
     const char *table;
     struct source_counters *counters;
-    bool always_hidden; /* CURRENT_WATERMARK is read downstream */
+    bool always_hidden; /* someone downstream reads the watermark before each row, late or not */
 };
 enum status watermark_node_create(struct circuit *circuit, const struct watermark_spec *spec, struct node *input, struct node **node,
                                   struct error *err);

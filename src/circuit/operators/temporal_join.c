@@ -2,9 +2,15 @@
  *
  * Table        right key -> its versions by time (version_list.h).
  * receive      Left rows wait, by time. Right rows become versions, withdrawn ones end them.
- * finish_tick  Left rows that the watermarks of both inputs have passed meet the version of their key that was valid at their time; the rest of
- *              the condition is checked on the pairs. LEFT: without a version, or when the condition is not true, padded with NULLs.
- *              Then versions of the keys that changed are forgotten as far as the watermark allows.
+ * finish_tick  Left rows whose time the watermarks of both inputs have passed meet the version of their key that was valid at their time; the
+ *              rest of the condition is checked on the pairs. LEFT: without a version, or when the condition is not true, padded with NULLs.
+ *              Then versions of the keys that changed are forgotten as far as the watermarks allow.
+ * The answer does not depend on how the inputs are cut into ticks, or which of them is ahead:
+ *   - a left row sees the right rows that came before the right table's watermark had passed its time (beyond it, so of equal times all that
+ *     come while the watermark stands there), and no others: a late version is valid for left rows after the watermark at which it came;
+ *   - a left row that is late is asked for at the watermark of its table, at which older versions may be forgotten: it meets the version that
+ *     is valid then, if that had begun by its time.
+ * Rows go out when the watermark is beyond their time, so the output's watermark is just below it.
  * A left row without a time has no version. A right row without a time is counted and left out.
  */
 #include <stdlib.h>
@@ -38,6 +44,8 @@ static enum status temporal_receive_left(struct temporal_join *self, const struc
         single.selected = &one;
         single.selected_count = 1;
         int64_t at = vector_is_valid(time, row) ? (int64_t)vector_get_integer(time, row) : INT64_MIN;
+        int64_t watermark = at == INT64_MIN ? INT64_MIN : batch_watermark(batch, row);
+        at = watermark > at ? watermark : at;
         for (int64_t copy = 0; copy < batch_weight(batch, row); copy++) {
             row_handle handle;
             TRY(row_store_add(self->left, &single, &handle, err));
@@ -51,16 +59,15 @@ static enum status temporal_receive_left(struct temporal_join *self, const struc
 static enum status temporal_version(struct temporal_join *self, const struct batch *batch, uint32_t k, struct error *err)
 {
     uint32_t row = self->selected[k], slot = self->slots[k];
-    uint64_t tick = self->node.circuit->tick_number + 1;
     struct version_list *list = &temporal_versions(self)[slot];
-    int64_t time = (int64_t)vector_get_integer(&batch->columns[self->spec->right_time], row);
+    int64_t time = (int64_t)vector_get_integer(&batch->columns[self->spec->right_time], row), watermark = batch_watermark(batch, row);
     TRY(over_list_room(node_budget(&self->node), (void **)&self->changed, &self->changed_capacity, self->changed_count, sizeof slot, err));
     self->changed[self->changed_count++] = slot;
     if (self->arrived.followed) {
         TRY(dirty_slots_mark(&self->dirty, slot, err));
     }
-    return batch_weight(batch, row) > 0 ? version_list_add(list, &self->right, time, self->handles[k], tick, err)
-                                        : version_list_end(list, &self->right, time, self->handles[k], tick, err);
+    return batch_weight(batch, row) > 0 ? version_list_add(list, &self->right, time, watermark, self->handles[k], err)
+                                        : version_list_end(list, &self->right, time, watermark, self->handles[k], err);
 }
 
 static enum status temporal_receive_right(struct temporal_join *self, const struct batch *batch, struct error *err)
@@ -115,9 +122,10 @@ static void temporal_find_versions(struct temporal_join *self, const struct batc
     batch_hash(left, spec->left_keys, spec->key_count, self->hashes);
     key_table_find(self->table, left, spec->left_keys, self->hashes, self->slots);
     const struct version_list *lists = temporal_versions(self);
+    const struct vector *time = &left->columns[self->spec->left_time];
     for (uint32_t k = 0; k < self->count; k++) {
-        bool found = self->slots[k] != SLOT_NONE && self->times[k] != INT64_MIN && has_key(spec, spec->left_keys, left, k);
-        self->versions[k] = found ? version_list_at(&lists[self->slots[k]], self->times[k]) : 0;
+        bool found = self->slots[k] != SLOT_NONE && vector_is_valid(time, k) && has_key(spec, spec->left_keys, left, k);
+        self->versions[k] = found ? version_list_find(&lists[self->slots[k]], (int64_t)vector_get_integer(time, k), self->times[k]) : 0;
     }
 }
 
@@ -206,7 +214,7 @@ static enum status temporal_finish_tick(struct node *node, const struct tick *ti
     struct temporal_join *self = (struct temporal_join *)node;
     int64_t watermark = tick->end ? WATERMARK_END : node_min_input_watermark(node);
     struct timed due;
-    while (time_heap_pop(&self->waiting, watermark, &due)) {
+    while (time_heap_pop(&self->waiting, time_add(watermark, -1), &due)) {
         self->times[self->count] = due.time;
         self->rows[self->count++] = due.item;
         if (self->count == self->limit) {
@@ -220,7 +228,8 @@ static enum status temporal_finish_tick(struct node *node, const struct tick *ti
     self->changed_count = 0;
     node->metrics.state_keys = key_table_count(self->table);
     node->metrics.state_bytes = key_table_bytes(self->table) + row_store_bytes(self->left) + row_store_bytes(self->right.store);
-    node_pass_watermark(node);
+    watermark = time_add(watermark, -1);
+    node->watermark = watermark > node->watermark ? watermark : node->watermark;
     return STATUS_OK;
 }
 

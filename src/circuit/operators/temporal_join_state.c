@@ -5,13 +5,13 @@ enum { TABLE_WAITING, TABLE_VERSIONS, TABLE_COUNT };
 
 enum status temporal_declare(struct temporal_join *self, struct error *err)
 {
-    static const char *const waiting[] = {"time"}, *const versions[] = {"time", "ended"};
+    static const char *const waiting[] = {"time"}, *const versions[] = {"time", "from", "ended"};
     const struct join_spec *spec = &self->spec->join;
     struct arena *arena = node_arena(&self->node);
     struct snapshot_table *tables;
     TRY_ALLOC(tables, arena_alloc(arena, TABLE_COUNT * sizeof *tables), err);
     TRY(row_state_declare(arena, spec->left.schema, waiting, 1, "waiting", &tables[TABLE_WAITING], err));
-    TRY(row_state_declare(arena, spec->right.schema, versions, 2, "versions", &tables[TABLE_VERSIONS], err));
+    TRY(row_state_declare(arena, spec->right.schema, versions, ARRAY_LENGTH(versions), "versions", &tables[TABLE_VERSIONS], err));
     tables[TABLE_WAITING].expiry = (int32_t)spec->left.schema->count;
     TRY(state_table_place(arena, &spec->left, NULL, spec->left.schema->count, &tables[TABLE_WAITING], err));
     TRY(state_table_place(arena, &spec->right, NULL, spec->right.schema->count, &tables[TABLE_VERSIONS], err));
@@ -37,7 +37,7 @@ static enum status save_versions(struct temporal_join *self, bool all, struct ro
     for (uint32_t i = 0; i < count; i++) {
         const struct version_list *list = &temporal_versions(self)[all ? i : self->dirty.slots[i]];
         for (uint32_t v = 0; v < list->count; v++) {
-            const int64_t numbers[] = {list->items[v].time, list->items[v].ended};
+            const int64_t numbers[] = {list->items[v].time, list->items[v].from, list->items[v].state};
             TRY(row_save_add(save, list->items[v].row, numbers, err));
         }
     }
@@ -76,8 +76,10 @@ static enum status restore_versions(struct temporal_join *self, const struct bat
     TRY(key_table_find_or_insert(self->table, batch, spec->right_keys, self->hashes, self->slots, err));
     TRY(row_store_add(self->right.store, batch, self->handles, err));
     for (uint32_t row = 0; row < batch->count; row++) {
-        const struct version version = {
-            .time = snapshot_number(batch, row, stored), .row = self->handles[row], .ended = snapshot_number(batch, row, stored + 1) != 0};
+        const struct version version = {.time = snapshot_number(batch, row, stored),
+                                        .from = snapshot_number(batch, row, stored + 1),
+                                        .row = self->handles[row],
+                                        .state = (enum version_state)snapshot_number(batch, row, stored + 2)};
         TRY(version_list_restore(&temporal_versions(self)[self->slots[row]], &self->right, &version, err));
     }
     return STATUS_OK;
