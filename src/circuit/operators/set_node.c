@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "circuit/circuit_cold.h"
 #include "circuit/operators/row_output.h"
 #include "circuit/operators/state_tables.h"
 
@@ -24,6 +25,7 @@ struct set_node {
     uint32_t *columns, column_count;
     uint32_t *touched, touched_count, touched_capacity;
     struct dirty_slots dirty;
+    struct cold_table *cold; /* NULL: no database */
     struct time_to_live ttl;
     bool lossy;        /* rows may be withdrawn that are forgotten: no count is below zero */
     uint32_t arrivals; /* rows of this tick */
@@ -32,6 +34,12 @@ struct set_node {
     int64_t weights[CHUNK_ROWS];
     uint32_t count;
 };
+
+/* For the next checkpoint. */
+static enum status set_note(struct set_node *self, uint32_t slot, struct error *err)
+{
+    return self->node.circuit->incremental && self->cold == NULL ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
+}
 
 static enum status set_touch(struct set_node *self, struct set_counts *counts, uint32_t slot, struct error *err)
 {
@@ -49,7 +57,7 @@ static enum status set_touch(struct set_node *self, struct set_counts *counts, u
     }
     self->touched[self->touched_count++] = slot;
     counts->touched = 1;
-    return self->node.circuit->incremental ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
+    return set_note(self, slot, err);
 }
 
 static enum status set_renew(struct set_node *self, uint32_t count, struct error *err)
@@ -68,9 +76,12 @@ static enum status set_renew(struct set_node *self, uint32_t count, struct error
 
 static enum status set_remove(struct set_node *self, uint32_t slot, struct error *err)
 {
+    if (self->cold != NULL) {
+        TRY(cold_table_forget(self->cold, &slot, 1, err));
+    }
     key_table_remove(self->table, slot);
     ttl_forget(&self->ttl, slot);
-    return self->node.circuit->incremental ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
+    return set_note(self, slot, err);
 }
 
 static enum status set_sweep(struct set_node *self, struct error *err)
@@ -88,11 +99,20 @@ static enum status set_sweep(struct set_node *self, struct error *err)
     return STATUS_OK;
 }
 
+static enum status set_find(struct set_node *self, const struct batch *batch, struct error *err)
+{
+    batch_hash(batch, self->columns, self->column_count, self->hashes);
+    if (UNLIKELY(self->cold != NULL)) {
+        TRY(node_fetch_keys(&self->node, self->cold, batch, self->columns, self->hashes, err));
+    }
+    TRY(key_table_find_or_insert(self->table, batch, self->columns, self->hashes, self->slots, err));
+    return LIKELY(self->cold == NULL) ? STATUS_OK : cold_table_changed(self->cold, self->slots, batch_rows(batch), 0, err);
+}
+
 static enum status set_node_receive(struct node *node, uint32_t input, const struct batch *batch, struct error *err)
 {
     struct set_node *self = (struct set_node *)node;
-    batch_hash(batch, self->columns, self->column_count, self->hashes);
-    TRY(key_table_find_or_insert(self->table, batch, self->columns, self->hashes, self->slots, err));
+    TRY(set_find(self, batch, err));
     if (ttl_is_set(&self->ttl)) {
         TRY(set_renew(self, batch_rows(batch), err));
     }
@@ -245,16 +265,15 @@ static enum status set_save(struct node *node, struct snapshot_writer *writer, s
 {
     struct set_node *self = (struct set_node *)node;
     struct dirty_slots *dirty = node->circuit->incremental ? &self->dirty : NULL;
+    if (self->cold != NULL) { /* all rows are in the database: node_save_cold */
+        return STATUS_OK;
+    }
     return state_save_slots(writer, 0, self->column_count + 3, self->table, 0, dirty, set_columns, self, err);
 }
 
-static enum status set_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+/* Rows of the table, whose slots are known, back into memory. */
+static enum status set_add_rows(struct set_node *self, const struct batch *batch, struct error *err)
 {
-    (void)table;
-    struct set_node *self = (struct set_node *)node;
-    const struct batch *batch = rows->batch;
-    batch_hash(batch, self->columns, self->column_count, self->hashes);
-    TRY(key_table_find_or_insert(self->table, batch, self->columns, self->hashes, self->slots, err));
     struct set_counts *counts = key_table_values(self->table, 0);
     for (uint32_t row = 0; row < batch->count; row++) {
         struct set_counts *made = &counts[self->slots[row]];
@@ -266,6 +285,53 @@ static enum status set_restore(struct node *node, uint32_t table, const struct s
     return STATUS_OK;
 }
 
+static enum status set_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+{
+    (void)table;
+    struct set_node *self = (struct set_node *)node;
+    TRY(set_find(self, rows->batch, err));
+    return set_add_rows(self, rows->batch, err);
+}
+
+/* ---- a database: each row is a unit ---- */
+
+static enum status row_add(void *context, struct batch *batch, uint32_t *slots, struct error *err)
+{
+    struct set_node *self = context;
+    batch_hash(batch, self->columns, self->column_count, self->hashes);
+    TRY(key_table_find_or_insert(self->table, batch, self->columns, self->hashes, self->slots, err));
+    memcpy(slots, self->slots, batch->count * sizeof *slots);
+    return set_add_rows(self, batch, err);
+}
+
+static enum status row_drop(void *context, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    (void)err;
+    struct set_node *self = context;
+    for (uint32_t k = 0; k < count; k++) {
+        key_table_remove(self->table, slots[k]);
+        ttl_forget(&self->ttl, slots[k]);
+    }
+    return STATUS_OK;
+}
+
+static bool row_pinned(const void *context, uint32_t slot)
+{
+    const struct set_node *self = context;
+    const struct set_counts *counts = key_table_values(self->table, 0);
+    return counts[slot].touched != 0;
+}
+
+static enum status set_open_cold(struct node *node, struct error *err)
+{
+    struct set_node *self = (struct set_node *)node;
+    const struct cold_owner owner = {.context = self, .columns = set_columns, .add = row_add, .drop = row_drop, .pinned = row_pinned};
+    struct cold_layout layout;
+    TRY(node_make_cold(node, 1, &self->cold, err));
+    TRY(node_make_layout(node, &node->tables[0], self->columns, self->column_count, &layout, err));
+    return cold_table_open(self->cold, node->circuit->cold, &layout, 1, &owner, self->table, err);
+}
+
 static const struct node_type set_node_type = {
     .name = "SetOperation",
     .receive = set_node_receive,
@@ -273,6 +339,7 @@ static const struct node_type set_node_type = {
     .close = set_node_close,
     .save = set_save,
     .restore = set_restore,
+    .open_cold = set_open_cold,
 };
 
 enum status set_node_create(struct circuit *circuit, const struct set_spec *spec, struct node *left, struct node *right, struct node **node,

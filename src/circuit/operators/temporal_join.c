@@ -61,9 +61,13 @@ static enum status temporal_version(struct temporal_join *self, const struct bat
     uint32_t row = self->selected[k], slot = self->slots[k];
     struct version_list *list = &temporal_versions(self)[slot];
     int64_t time = (int64_t)vector_get_integer(&batch->columns[self->spec->right_time], row), watermark = batch_watermark(batch, row);
-    TRY(over_list_room(node_budget(&self->node), (void **)&self->changed, &self->changed_capacity, self->changed_count, sizeof slot, err));
-    self->changed[self->changed_count++] = slot;
-    if (self->arrived.followed) {
+    if (!list->changed) {
+        TRY(over_list_room(node_budget(&self->node), (void **)&self->changed, &self->changed_capacity, self->changed_count, sizeof slot,
+                           err));
+        self->changed[self->changed_count++] = slot;
+        list->changed = true;
+    }
+    if (self->right.touched.followed) {
         TRY(dirty_slots_mark(&self->dirty, slot, err));
     }
     return batch_weight(batch, row) > 0 ? version_list_add(list, &self->right, time, watermark, self->handles[k], err)
@@ -89,7 +93,13 @@ static enum status temporal_receive_right(struct temporal_join *self, const stru
     chosen.selected = self->selected;
     chosen.selected_count = count;
     batch_hash(&chosen, spec->right_keys, spec->key_count, self->hashes);
+    if (UNLIKELY(self->cold != NULL)) {
+        TRY(node_fetch_keys(&self->node, self->cold, &chosen, spec->right_keys, self->hashes, err));
+    }
     TRY(key_table_find_or_insert(self->table, &chosen, spec->right_keys, self->hashes, self->slots, err));
+    if (UNLIKELY(self->cold != NULL)) {
+        TRY(cold_table_changed(self->cold, self->slots, count, 0, err));
+    }
     TRY(row_store_add(self->right.store, &chosen, self->handles, err));
     for (uint32_t k = 0; k < count; k++) {
         TRY(temporal_version(self, batch, k, err));
@@ -116,10 +126,13 @@ static enum status temporal_pairs(struct temporal_join *self, struct batch *pair
     return row_store_gather(self->right.store, self->versions, self->count, NULL, right, pairs->columns + left, err);
 }
 
-static void temporal_find_versions(struct temporal_join *self, const struct batch *left)
+static enum status temporal_find_versions(struct temporal_join *self, const struct batch *left, struct error *err)
 {
     const struct join_spec *spec = &self->spec->join;
     batch_hash(left, spec->left_keys, spec->key_count, self->hashes);
+    if (UNLIKELY(self->cold != NULL)) {
+        TRY(node_fetch_keys(&self->node, self->cold, left, spec->left_keys, self->hashes, err));
+    }
     key_table_find(self->table, left, spec->left_keys, self->hashes, self->slots);
     const struct version_list *lists = temporal_versions(self);
     const struct vector *time = &left->columns[self->spec->left_time];
@@ -127,6 +140,7 @@ static void temporal_find_versions(struct temporal_join *self, const struct batc
         bool found = self->slots[k] != SLOT_NONE && vector_is_valid(time, k) && has_key(spec, spec->left_keys, left, k);
         self->versions[k] = found ? version_list_find(&lists[self->slots[k]], (int64_t)vector_get_integer(time, k), self->times[k]) : 0;
     }
+    return STATUS_OK;
 }
 
 /* Takes away versions for which the condition is not true. */
@@ -195,7 +209,9 @@ static enum status temporal_flush(struct temporal_join *self, struct error *err)
     left.count = self->count;
     enum status status = row_store_gather(self->left, self->rows, self->count, NULL, left.column_count, left.columns, err);
     if (status == STATUS_OK) {
-        temporal_find_versions(self, &left);
+        status = temporal_find_versions(self, &left, err);
+    }
+    if (status == STATUS_OK) {
         status = temporal_check(self, err);
     }
     if (status == STATUS_OK) {
@@ -223,7 +239,9 @@ static enum status temporal_finish_tick(struct node *node, const struct tick *ti
     }
     TRY(temporal_flush(self, err));
     for (uint32_t i = 0; i < self->changed_count; i++) {
-        TRY(version_list_forget(&temporal_versions(self)[self->changed[i]], &self->right, watermark, err));
+        struct version_list *list = &temporal_versions(self)[self->changed[i]];
+        list->changed = false;
+        TRY(version_list_forget(list, &self->right, watermark, err));
     }
     self->changed_count = 0;
     node->metrics.state_keys = key_table_count(self->table);
@@ -257,6 +275,7 @@ static const struct node_type temporal_type = {
     .close = temporal_close,
     .save = temporal_save,
     .restore = temporal_restore,
+    .open_cold = temporal_open_cold,
 };
 
 /* ---- setup ---- */

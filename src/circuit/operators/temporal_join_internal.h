@@ -2,9 +2,12 @@
 #ifndef SPATE_CIRCUIT_OPERATORS_TEMPORAL_JOIN_INTERNAL_H
 #define SPATE_CIRCUIT_OPERATORS_TEMPORAL_JOIN_INTERNAL_H
 
+#include "circuit/circuit_cold.h"
 #include "circuit/operators/time_heap.h"
 #include "circuit/operators/version_list.h"
 #include "functions/program.h"
+
+enum temporal_table { TABLE_WAITING, TABLE_VERSIONS, TABLE_COUNT };
 
 struct temporal_join {
     struct node node;
@@ -20,7 +23,8 @@ struct temporal_join {
     uint32_t changed_count, changed_capacity;
     struct touched_rows arrived; /* checkpoints: left rows, keys of the right side */
     struct dirty_slots dirty;
-    uint32_t count, limit; /* rows that are due */
+    struct cold_table *cold; /* versions: NULL: no database */
+    uint32_t count, limit;   /* rows that are due */
     int64_t times[CHUNK_ROWS];
     row_handle rows[CHUNK_ROWS], versions[CHUNK_ROWS], handles[CHUNK_ROWS];
     uint64_t hashes[CHUNK_ROWS];
@@ -32,8 +36,14 @@ static inline struct version_list *temporal_versions(const struct temporal_join 
     return key_table_values(self->table, 0);
 }
 /* temporal_join_state.c: the state tables "waiting" and "versions". */
+enum { TEMPORAL_NUMBERS = 3 }; /* of a version: time, from, ended */
+void temporal_numbers(const struct version *version, int64_t numbers[TEMPORAL_NUMBERS]);
 enum status temporal_declare(struct temporal_join *self, struct error *err);
 enum status temporal_save(struct node *node, struct snapshot_writer *writer, struct error *err);
 enum status temporal_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err);
+/* Rows of "versions" back into the lists of their keys; self->slots: where these are. */
+enum status temporal_add_versions(struct temporal_join *self, const struct batch *batch, struct error *err);
+/* temporal_join_cold.c */
+enum status temporal_open_cold(struct node *node, struct error *err);
 
 #endif

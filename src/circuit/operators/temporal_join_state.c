@@ -1,17 +1,15 @@
 /* Left rows die by their time, which the watermark passes. Of the right side the lists of keys that changed are walked. */
 #include "circuit/operators/temporal_join_internal.h"
 
-enum { TABLE_WAITING, TABLE_VERSIONS, TABLE_COUNT };
-
 enum status temporal_declare(struct temporal_join *self, struct error *err)
 {
-    static const char *const waiting[] = {"time"}, *const versions[] = {"time", "from", "ended"};
+    static const char *const waiting[] = {"time"}, *const versions[TEMPORAL_NUMBERS] = {"time", "from", "ended"};
     const struct join_spec *spec = &self->spec->join;
     struct arena *arena = node_arena(&self->node);
     struct snapshot_table *tables;
     TRY_ALLOC(tables, arena_alloc(arena, TABLE_COUNT * sizeof *tables), err);
     TRY(row_state_declare(arena, spec->left.schema, waiting, 1, "waiting", &tables[TABLE_WAITING], err));
-    TRY(row_state_declare(arena, spec->right.schema, versions, ARRAY_LENGTH(versions), "versions", &tables[TABLE_VERSIONS], err));
+    TRY(row_state_declare(arena, spec->right.schema, versions, TEMPORAL_NUMBERS, "versions", &tables[TABLE_VERSIONS], err));
     tables[TABLE_WAITING].expiry = (int32_t)spec->left.schema->count;
     TRY(state_table_place(arena, &spec->left, NULL, spec->left.schema->count, &tables[TABLE_WAITING], err));
     TRY(state_table_place(arena, &spec->right, NULL, spec->right.schema->count, &tables[TABLE_VERSIONS], err));
@@ -21,6 +19,13 @@ enum status temporal_declare(struct temporal_join *self, struct error *err)
     self->node.tables = tables;
     self->node.table_count = TABLE_COUNT;
     return STATUS_OK;
+}
+
+void temporal_numbers(const struct version *version, int64_t numbers[TEMPORAL_NUMBERS])
+{
+    numbers[0] = version->time;
+    numbers[1] = version->from;
+    numbers[2] = version->state;
 }
 
 static enum status save_waiting(struct temporal_join *self, struct row_save *save, struct error *err)
@@ -37,7 +42,8 @@ static enum status save_versions(struct temporal_join *self, bool all, struct ro
     for (uint32_t i = 0; i < count; i++) {
         const struct version_list *list = &temporal_versions(self)[all ? i : self->dirty.slots[i]];
         for (uint32_t v = 0; v < list->count; v++) {
-            const int64_t numbers[] = {list->items[v].time, list->items[v].from, list->items[v].state};
+            int64_t numbers[TEMPORAL_NUMBERS];
+            temporal_numbers(&list->items[v], numbers);
             TRY(row_save_add(save, list->items[v].row, numbers, err));
         }
     }
@@ -52,6 +58,9 @@ enum status temporal_save(struct node *node, struct snapshot_writer *writer, str
     TRY(row_save_begin(node, writer, TABLE_WAITING, self->left, &self->arrived, &save, err));
     TRY(row_save_end(save, save_waiting(self, save, err), false, err));
     TRY(snapshot_expire(writer, TABLE_WAITING, time_add(node->watermark, 1), err));
+    if (self->cold != NULL) { /* all versions are in the database: node_save_cold */
+        return STATUS_OK;
+    }
     TRY(row_save_begin(node, writer, TABLE_VERSIONS, self->right.store, &self->right.touched, &save, err));
     TRY(row_save_end(save, save_versions(self, all, save, err), true, err));
     dirty_slots_clear(&self->dirty);
@@ -68,7 +77,7 @@ static enum status restore_waiting(struct temporal_join *self, const struct batc
     return STATUS_OK;
 }
 
-static enum status restore_versions(struct temporal_join *self, const struct batch *batch, struct error *err)
+enum status temporal_add_versions(struct temporal_join *self, const struct batch *batch, struct error *err)
 {
     const struct join_spec *spec = &self->spec->join;
     uint32_t stored = spec->right.schema->count;
@@ -83,6 +92,19 @@ static enum status restore_versions(struct temporal_join *self, const struct bat
         TRY(version_list_restore(&temporal_versions(self)[self->slots[row]], &self->right, &version, err));
     }
     return STATUS_OK;
+}
+
+/* Other versions of a key may have come, and gone to the database. */
+static enum status restore_versions(struct temporal_join *self, const struct batch *batch, struct error *err)
+{
+    const struct join_spec *spec = &self->spec->join;
+    if (self->cold == NULL) {
+        return temporal_add_versions(self, batch, err);
+    }
+    batch_hash(batch, spec->right_keys, spec->key_count, self->hashes);
+    TRY(node_fetch_keys(&self->node, self->cold, batch, spec->right_keys, self->hashes, err));
+    TRY(temporal_add_versions(self, batch, err));
+    return cold_table_changed(self->cold, self->slots, batch->count, 0, err);
 }
 
 enum status temporal_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)

@@ -32,6 +32,7 @@ struct version {
 struct version_list {
     struct version *items;
     uint32_t count, capacity;
+    bool changed;    /* the owner's: in this tick */
     bool just_ended; /* the last one of ended_time is, if it is still there */
     int64_t ended_time;
 };

@@ -92,12 +92,12 @@ static void set_operations_go_on(void **state)
     const struct restart_feed feed = {.changes = true, .early = true, .keys = all_columns, .key_count = RESTART_COLUMNS};
     const uint32_t columns = 1U << COLUMN_K | 1U << COLUMN_A;
     const struct restart_case tests[] = {
-        {"INTERSECT", {feed, feed}, 2, columns, make_set, 0},
-        {"EXCEPT", {feed, feed}, 2, columns, make_set, 1},
-        {"INTERSECT ALL", {feed, feed}, 2, columns, make_set, 2},
-        {"EXCEPT ALL", {feed, feed}, 2, columns, make_set, 3},
-        {"INTERSECT with a time-to-live", {feed, feed}, 2, columns, make_set, 0 | TTL},
-        {"EXCEPT ALL with a time-to-live", {feed, feed}, 2, columns, make_set, 3 | TTL},
+        {"INTERSECT", {feed, feed}, 2, columns, make_set, 0, .spills = true},
+        {"EXCEPT", {feed, feed}, 2, columns, make_set, 1, .spills = true},
+        {"INTERSECT ALL", {feed, feed}, 2, columns, make_set, 2, .spills = true},
+        {"EXCEPT ALL", {feed, feed}, 2, columns, make_set, 3, .spills = true},
+        {"INTERSECT with a time-to-live", {feed, feed}, 2, columns, make_set, 0 | TTL, .spills = true},
+        {"EXCEPT ALL with a time-to-live", {feed, feed}, 2, columns, make_set, 3 | TTL, .spills = true},
     };
     check(tests, ARRAY_LENGTH(tests));
 }
@@ -236,10 +236,13 @@ static struct node *make_temporal_join(struct circuit *circuit, const struct res
 static void temporal_join_goes_on(void **state)
 {
     (void)state;
-    const struct restart_feed left = {.keys = by_key, .key_count = 1}, right = {.changes = true, .keys = by_key, .key_count = 1};
+    const struct restart_feed left = {.keys = by_key, .key_count = 1}, right = {.changes = true, .keys = by_key, .key_count = 1},
+                              late = {.timed = true, .keys = by_key, .key_count = 1},
+                              late_changes = {.timed = true, .changes = true, .keys = by_key, .key_count = 1};
     const struct restart_case tests[] = {
-        {"INNER temporal join", {left, right}, 2, EVERY, make_temporal_join, JOIN_INNER},
-        {"LEFT temporal join", {left, right}, 2, EVERY, make_temporal_join, JOIN_LEFT},
+        {"INNER temporal join", {left, right}, 2, EVERY, make_temporal_join, JOIN_INNER, .spills = true},
+        {"LEFT temporal join", {left, right}, 2, EVERY, make_temporal_join, JOIN_LEFT, .spills = true},
+        {"LEFT temporal join of late rows", {late, late_changes}, 2, EVERY, make_temporal_join, JOIN_LEFT, .spills = true},
     };
     check(tests, ARRAY_LENGTH(tests));
 }
