@@ -125,8 +125,9 @@ static enum status image_take(struct job *job, uint32_t number, struct image *im
     }
     if (status == STATUS_OK) {
         struct job_saving saving = {.checkpoint = number, .full = true, .databases = job_database_driver(job) != NULL && number % 2 == 0};
-        image->folder = saving.databases ? job_share_folder(job) : NULL;
-        status = job_save(job, &saving, writers, err);
+        bool databases;
+        status = job_save(job, &saving, writers, &databases, err);
+        image->folder = status == STATUS_OK && databases ? job_share_folder(job) : NULL;
     }
     if (status == STATUS_OK && image->folder != NULL) {
         status = note_databases(image, job, number, err);

@@ -113,6 +113,9 @@ enum status circuit_finish(struct circuit *circuit, const struct tick *tick, str
         int64_t before = node->watermark;
         TRY(node->type->finish_tick(node, tick, err));
         assert(node->watermark >= before);
+        if (node->type->count_state != NULL) {
+            node->type->count_state(node);
+        }
     }
     return circuit->cold == NULL ? STATUS_OK : circuit_relieve(circuit, err);
 }

@@ -62,10 +62,10 @@ struct circuit {
     bool spills;                       /* set before nodes are made: there will be a database */
     struct cold_db *cold, *cold_taken; /* cold_taken: the operators have it */
     bool cold_evict_all;               /* debug.spill-all: after each tick nothing stays in tables that can be in the database */
-    /* circuit_save: the database goes into the checkpoint: what changed is written to it, not to the writer, full or not. False: all rows go
-     * to the writer, which is full, and what the database does not have yet stays noted as such. */
+    /* circuit_save: the database goes into the checkpoint: what changed of operators that have rows there is written to it, not to the
+     * writer, full or not. False: all rows go to the writer, which is full, and what the database does not have yet stays noted as such. */
     bool cold_checkpoint;
-    bool cold_restored;           /* the database came with a checkpoint of this very plan: it has the operators' rows already */
+    bool cold_in_use;             /* what circuit_save has saved is in the database, too */
     const atomic_bool *cancelled; /* set by any thread: pull comes back soon */
     struct wakeup *wakeup;        /* signalled when a source has rows; the job waits on it */
     uint64_t tick_number;         /* of the tick that runs */

@@ -203,7 +203,7 @@ struct cold_counters node_cold_counters(const struct node *node)
     return sum;
 }
 
-static void count_state(struct node *node)
+void node_count_cold(struct node *node)
 {
     struct node_metrics *metrics = &node->metrics;
     struct cold_counters sum = node_cold_counters(node);
@@ -227,9 +227,7 @@ enum status circuit_relieve(struct circuit *circuit, struct error *err)
         } else if (scarce) {
             TRY(evict_share(node, err));
         }
-        if (node->cold != NULL) {
-            count_state(node);
-        }
+        node_count_cold(node);
     }
     return is_beyond(circuit, 7) ? evict_largest(circuit, err) : STATUS_OK;
 }
@@ -257,11 +255,50 @@ enum status node_relieve_memory(struct node *node, struct error *err)
 
 /* ---- checkpoints ---- */
 
+/* Columns take more than the table that they are made from; all workers make theirs at once. */
+static bool has_room_for_copy(const struct node *node)
+{
+    size_t bytes = bytes_of(node), counted = node->metrics.state_bytes;
+    size_t copy = (counted > bytes ? counted : bytes) / 2 * 3 * node->circuit->worker_count;
+    for (const struct budget *budget = node->circuit->budget; budget != NULL; budget = budget->parent) {
+        size_t used = atomic_load_explicit(&budget->used_bytes, memory_order_relaxed), limit = budget->limit_bytes / 8 * 7;
+        if (used > limit || copy > limit - used) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool node_belongs_in_database(const struct node *node)
+{
+    bool spilled = false;
+    for (const struct cold_table *cold = node_first_cold(node); cold != NULL; cold = cold->next) {
+        spilled = spilled || cold->spilled;
+    }
+    return node->cold != NULL && (spilled || !node->type->saves_in_memory || (node->circuit->cold_checkpoint && !has_room_for_copy(node)));
+}
+
+/* Rows that older files of the chain have are those of before. */
+static enum status void_older_files(const struct node *node, struct snapshot_writer *writer, struct error *err)
+{
+    bool may_be = node->type->saves_in_memory && !snapshot_is_full(writer);
+    for (const struct cold_table *cold = may_be ? node_first_cold(node) : NULL; cold != NULL; cold = cold->next) {
+        for (uint32_t part = 0; part < cold->part_count; part++) {
+            TRY(snapshot_replace(writer, (uint32_t)(cold->layouts[part].table - node->tables), err));
+        }
+    }
+    return STATUS_OK;
+}
+
 enum status node_save_cold(struct node *node, struct snapshot_writer *writer, struct error *err)
 {
+    if (!node->in_database) {
+        return STATUS_OK;
+    }
     for (struct cold_table *cold = node_first_cold(node); cold != NULL; cold = cold->next) {
         TRY(cold_table_write(cold, err));
     }
     const struct circuit *circuit = node->circuit;
-    return circuit->cold_checkpoint || node->cold == NULL ? STATUS_OK : cold_export(circuit->cold, node->id, writer, circuit->budget, err);
+    return circuit->cold_checkpoint ? void_older_files(node, writer, err)
+                                    : cold_export(circuit->cold, node->id, writer, circuit->budget, err);
 }

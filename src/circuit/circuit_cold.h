@@ -7,6 +7,8 @@
  * Memory      From three quarters of an account on a table that is about to grow gives up a quarter of its keys instead. From seven eighths
  *             on the largest operator gives up all, with the memory, and so on until there is room. Within a tick what the tick has touched
  *             stays.
+ * Checkpoints An operator of which nothing was ever dropped is saved as without a database: changes, into the chain's next file. From the first
+ *             key that was dropped on all its rows belong to the database, until none is left there.
  * Threads     The circuit's worker.
  */
 #ifndef SPATE_CIRCUIT_CIRCUIT_COLD_H
@@ -46,10 +48,14 @@ void node_close_cold(struct node *node);
 enum status circuit_take_cold(struct circuit *circuit, struct error *err);
 /* What the operator has done with its database since it was made. */
 struct cold_counters node_cold_counters(const struct node *node);
+void node_count_cold(struct node *node); /* sets the figures of its database */
 /* Between ticks, and before the operator absorbs a chunk. */
 enum status circuit_relieve(struct circuit *circuit, struct error *err);
 enum status node_relieve_memory(struct node *node, struct error *err);
-/* What circuit_save does of an operator with cold tables, besides its save. */
+/* Must a checkpoint have the operator's rows in the database? Some are there already, or there is no room for a copy of them, which is what
+ * the files of a chain are made from. */
+bool node_belongs_in_database(const struct node *node);
+/* What circuit_save does of an operator whose rows are there, besides its save. */
 enum status node_save_cold(struct node *node, struct snapshot_writer *writer, struct error *err);
 
 static inline enum status node_relieve(struct node *node, struct error *err)

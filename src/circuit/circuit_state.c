@@ -151,9 +151,12 @@ bool circuit_has_state(const struct circuit *circuit)
 enum status circuit_save(struct circuit *circuit, struct snapshot_writer *writer, struct error *err)
 {
     TRY(circuit_take_cold(circuit, err));
+    circuit->cold_in_use = false;
     for (uint32_t i = 0; i < circuit->node_count; i++) {
         struct node *node = circuit->nodes[i];
         if (circuit_keeps_node(circuit, node)) {
+            node->in_database = node_belongs_in_database(node);
+            circuit->cold_in_use = circuit->cold_in_use || node->in_database;
             TRY(snapshot_begin(writer, node->id, node->tables, node->table_count, err));
             TRY(node->type->save(node, writer, err));
             TRY(node_save_cold(node, writer, err));
@@ -227,6 +230,10 @@ enum status circuit_restored(struct circuit *circuit, struct error *err)
         if (node->claimed && node->type->restored != NULL) {
             TRY(node->type->restored(node, err));
         }
+        if (node->type->count_state != NULL) {
+            node->type->count_state(node);
+        }
+        node_count_cold(node);
     }
     return STATUS_OK;
 }

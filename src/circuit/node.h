@@ -46,7 +46,7 @@ enum pull_state {
     PULL_ENDED, /* nothing, and nothing will come again */
 };
 
-struct node_metrics { /* figures of EXPLAIN ANALYZE, /metrics and the progress line; written by the worker */
+struct node_metrics { /* job/job_metrics.h; written by the worker */
     uint64_t rows_in, rows_out, late, null_time;
     uint64_t state_keys, state_bytes;                                      /* in memory */
     uint64_t state_cold_keys;                                              /* in the database only */
@@ -68,6 +68,8 @@ struct node_type {
     /* NULL for nodes without inputs */
     enum status (*receive)(struct node *node, uint32_t input, const struct batch *batch, struct error *err);
     enum status (*finish_tick)(struct node *node, const struct tick *tick, struct error *err);
+    /* Nodes with state: sets metrics.state_keys and state_bytes; after each tick, and when state has come back. */
+    void (*count_state)(struct node *node);
     void (*close)(struct node *node); /* frees what is not in the circuit's arena */
     /* The earliest processing time (us) at which finish_tick has something to do; NULL, or INT64_MAX: none. */
     int64_t (*next_timer)(const struct node *node);
@@ -83,6 +85,8 @@ struct node_type {
     /* Nodes whose keys may leave memory (circuit/circuit_cold.h): makes node->cold for the database that the circuit has now, before the
      * first row. NULL: all state stays in memory. */
     enum status (*open_cold)(struct node *node, struct error *err);
+    /* While nothing of such a node is in the database `save` saves its rows as without one: it looks at node->in_database. */
+    bool saves_in_memory;
     /* Sinks: the checkpoint of this number is complete, with all that was written before its save. NULL: nothing to do. */
     enum status (*committed)(struct node *node, uint64_t checkpoint, struct error *err);
 };
@@ -110,6 +114,7 @@ struct node {
     bool alone;              /* no other node of the circuit has its type and shape */
     bool claimed;            /* the snapshot that was restored knows it */
     struct node_cold *cold;  /* open_cold made it; NULL: all state is in memory */
+    bool in_database;        /* circuit_save, for `save`: rows of these tables are written there, and are not its concern */
     uint64_t relieved_tick;  /* 1 + number of the tick in which dropping keys was of no use */
     const char *id;          /* of a node with tables: the same in every process that runs the same SQL */
 };

@@ -247,7 +247,9 @@ static enum status save(struct checkpointer *self, struct job *job, const struct
         saving.put = checkpoint_put_temporary;
         saving.put_contexts = (void *const *)pending->streams;
     }
-    return job_save(job, &saving, pending->writers, err);
+    enum status status = job_save(job, &saving, pending->writers, &databases, err);
+    pending->database_count = status != STATUS_OK || databases ? pending->database_count : 0;
+    return status;
 }
 
 static enum status start_checkpoint(struct checkpointer *self, struct job *job, const struct wish *wish, struct error *err)

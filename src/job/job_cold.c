@@ -72,7 +72,6 @@ enum status job_cold_replace(struct job *job, uint32_t worker, uint64_t number, 
     struct cold_db *db;
     TRY(open_worker(job, worker, number, &db, err));
     use_database(&job->workers[worker], db);
-    job->workers[worker].circuit->cold_restored = true;
     char before[COLD_PATH_MAX];
     cold_folder_path(job->cold_folder, worker, 0, before);
     cold_remove_tree(before);

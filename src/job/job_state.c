@@ -74,16 +74,18 @@ static enum status save_circuit(void *context, struct circuit *circuit, struct e
 {
     const struct saving *saving = context;
     circuit->cold_checkpoint = saving->wanted->databases;
-    TRY(circuit_save(circuit, saving->writers[circuit->worker], err));
-    if (circuit->cold == NULL || !saving->wanted->databases) {
-        return STATUS_OK;
-    }
+    return circuit_save(circuit, saving->writers[circuit->worker], err);
+}
+
+static enum status link_database(void *context, struct circuit *circuit, struct error *err)
+{
+    const struct saving *saving = context;
     char path[COLD_PATH_MAX];
     cold_folder_path(saving->job->cold_folder, circuit->worker, saving->wanted->checkpoint, path);
     return circuit->cold->driver->checkpoint(circuit->cold, path, err);
 }
 
-enum status job_save(struct job *job, const struct job_saving *saving, struct snapshot_writer **writers, struct error *err)
+enum status job_save(struct job *job, const struct job_saving *saving, struct snapshot_writer **writers, bool *databases, struct error *err)
 {
     for (uint32_t i = 0; i < job->worker_count; i++) {
         const struct circuit *circuit = job->workers[i].circuit;
@@ -93,7 +95,14 @@ enum status job_save(struct job *job, const struct job_saving *saving, struct sn
             TRY(snapshot_stream(writers[i], saving->put, saving->put_contexts[i], err));
         }
     }
-    return for_each_circuit(job, save_circuit, &(struct saving){job, saving, writers}, err);
+    struct saving all = {job, saving, writers};
+    TRY(for_each_circuit(job, save_circuit, &all, err));
+    bool in_use = false;
+    for (uint32_t i = 0; i < job->worker_count; i++) {
+        in_use = in_use || job->workers[i].circuit->cold_in_use;
+    }
+    *databases = saving->databases && in_use;
+    return *databases ? for_each_circuit(job, link_database, &all, err) : STATUS_OK;
 }
 
 enum status job_committed(struct job *job, uint64_t checkpoint, struct error *err)

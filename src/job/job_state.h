@@ -18,14 +18,16 @@
 struct job_saving {
     uint64_t checkpoint; /* its number */
     bool full;           /* all rows, not only what has changed */
-    /* Rows that a database holds are not written, full or not: the database is, by way of job_saved_database. Else everything is, in full. */
+    /* Rows that a database holds are not written, full or not: the database is. Else everything is, in full. */
     bool databases;
     /* Into put_contexts[worker], as it comes; NULL: the writers keep what they get. */
     snapshot_put *put;
     void *const *put_contexts;
 };
-/* One writer per worker, in writers[worker]; the caller destroys them, also after an error. */
-enum status job_save(struct job *job, const struct job_saving *saving, struct snapshot_writer **writers, struct error *err);
+/* One writer per worker, in writers[worker]; the caller destroys them, also after an error. *databases: links to the files of each worker's
+ * are in the job's folder, under the checkpoint's number; not while no operator has rows there. */
+enum status job_save(struct job *job, const struct job_saving *saving, struct snapshot_writer **writers, bool *databases,
+                     struct error *err);
 const struct cold_driver *job_database_driver(const struct job *job); /* NULL: all state is in memory */
 /* Where the job's databases are; what is in it may be read as long as the caller has it. */
 struct cold_folder *job_share_folder(struct job *job);

@@ -105,6 +105,7 @@ enum status cold_table_open(struct cold_table *cold, struct cold_db *db, const s
         set_stored(cold, part, units);
         dirty |= dirty_mark(part);
     }
+    cold->spilled = cold->out > 0;
     return mark_all(cold, dirty, err);
 }
 
@@ -189,6 +190,7 @@ static enum status write_units(struct cold_table *cold, struct error *err)
     if (scratch->count > 0) {
         TRY(cold->db->driver->write(cold->db, scratch->writes, scratch->count, err));
     }
+    cold->spilled = cold->spilled || scratch->count > 0;
     cold->counters.spilled += scratch->count;
     cold->counters.spilled_bytes += scratch->bytes.length;
     scratch->count = 0;
@@ -321,13 +323,16 @@ static enum status write_part(struct cold_table *cold, const uint32_t *slots, ui
 
 enum status cold_table_write(struct cold_table *cold, struct error *err)
 {
+    uint64_t stored = 0;
     TRY(cold_table_reserve(cold, err));
     for (cold->part = 0; cold->part < cold->part_count; cold->part++) {
         TRY(write_part(cold, NULL, key_table_slots(cold->keys), err));
         if (cold->layouts[cold->part].scope_count == 0) { /* else the owner knows how many there are in all scopes */
             TRY(cold_write_count(cold->db, &cold->layouts[cold->part], cold->stored[cold->part], err));
         }
+        stored += cold->stored[cold->part];
     }
+    cold->spilled = stored > 0;
     return cold->timers.budget == NULL ? STATUS_OK : cold_timers_save(&cold->timers, err);
 }
 

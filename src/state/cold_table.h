@@ -9,6 +9,8 @@
  *             Before a key is inserted it is fetched (cold_table_fetch), before it is removed it is forgotten (cold_table_forget).
  * Scope       An operator may have many key tables whose units are of one state table: one per window. The first columns of the layout's keys
  *             then tell them apart; a cold table has their bytes, and its key table not these columns.
+ * Spilled     Until a unit is written the database knows nothing of the table, and its owner may save its rows as if there were none. `spilled`
+ *             stays until cold_table_write finds that nothing is left there.
  * Owner       The operator: it knows how a slot's rows look and how they come back.
  *                 keys   the layout's key (without the scope) and `more` columns of some slots, at their places in a batch that is initialised and otherwise empty;
  *                        NULL: they are the columns of the key table
@@ -64,6 +66,7 @@ struct cold_table {
     uint8_t *marks;                    /* by slot */
     uint32_t mark_count, hand;
     uint64_t stored[COLD_PARTS], out_of[COLD_PARTS], out; /* out: of all parts */
+    bool spilled;                                         /* the database has, or counts, units */
     struct cold_counters counters;
     struct cold_scratch **scratch;    /* made when first needed */
     struct text scope;                /* owned */

@@ -318,9 +318,9 @@ static enum status distinct_fetch(struct call_set *set, const struct call_cold *
 static enum status distinct_follow(struct call_states *states, uint32_t index, const uint32_t *places, uint32_t count, struct error *err)
 {
     if (states->cold != NULL) {
-        return cold_table_changed(states->cold[index].table, places, count, 0, err);
+        TRY(cold_table_changed(states->cold[index].table, places, count, 0, err));
     }
-    for (uint32_t k = 0; k < count; k++) {
+    for (uint32_t k = 0; k < count && states->dirty != NULL; k++) {
         TRY(dirty_slots_mark(&states->dirty[index], places[k], err));
     }
     return STATUS_OK;

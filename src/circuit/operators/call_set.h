@@ -94,6 +94,8 @@ struct distinct_scope {
 uint32_t call_set_table_count(const struct call_set *set);
 enum status call_set_declare_tables(const struct call_set *set, bool scoped, struct snapshot_table *tables, struct error *err);
 enum status call_states_track(const struct call_set *set, struct call_states *states, struct error *err);
+/* What has changed is saved elsewhere. */
+void call_states_forget_changes(const struct call_set *set, struct call_states *states);
 enum status call_states_save(struct call_set *set, struct call_states *states, struct snapshot_writer *writer, uint32_t first_table,
                              const struct distinct_scope *scope, struct error *err);
 static inline uint64_t call_set_distinct_record(const struct batch *batch, uint32_t row) /* the number of the row's record */

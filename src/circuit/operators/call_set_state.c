@@ -214,6 +214,13 @@ enum status call_states_track(const struct call_set *set, struct call_states *st
     return STATUS_OK;
 }
 
+void call_states_forget_changes(const struct call_set *set, struct call_states *states)
+{
+    for (uint32_t i = 0; i < set->distinct_count && states->dirty != NULL; i++) {
+        dirty_slots_clear(&states->dirty[i]);
+    }
+}
+
 struct distinct_rows {
     struct call_set *set;
     struct key_table *table;

@@ -64,7 +64,6 @@ static enum status dedup_touch(struct dedup_node *self, struct dedup_state *stat
     state->flags |= DEDUP_TOUCHED;
     if (self->cold != NULL) {
         cold_table_touch(self->cold, slot, 0);
-        return STATUS_OK;
     }
     return self->node.circuit->incremental ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
 }
@@ -247,6 +246,13 @@ static enum status dedup_receive(struct node *node, uint32_t input, const struct
     return batch->ordered ? dedup_absorb_ordered(self, batch, err) : dedup_absorb_unordered(self, batch, err);
 }
 
+static void dedup_count_state(struct node *node)
+{
+    const struct dedup_node *self = (const struct dedup_node *)node;
+    node->metrics.state_keys = key_table_count(self->table);
+    node->metrics.state_bytes = key_table_bytes(self->table) + row_store_bytes(self->store) + ttl_bytes(&self->ttl);
+}
+
 static enum status dedup_finish_tick(struct node *node, const struct tick *tick, struct error *err)
 {
     (void)tick;
@@ -275,8 +281,6 @@ static enum status dedup_finish_tick(struct node *node, const struct tick *tick,
     if (ttl_is_set(&self->ttl)) {
         TRY(dedup_sweep(self, err));
     }
-    node->metrics.state_keys = key_table_count(self->table);
-    node->metrics.state_bytes = key_table_bytes(self->table) + row_store_bytes(self->store) + ttl_bytes(&self->ttl);
     node_pass_watermark(node);
     return STATUS_OK;
 }
@@ -328,7 +332,8 @@ static enum status dedup_save(struct node *node, struct snapshot_writer *writer,
 {
     struct dedup_node *self = (struct dedup_node *)node;
     struct dirty_slots *dirty = node->circuit->incremental ? &self->dirty : NULL;
-    if (self->cold != NULL) { /* all keys are in the database: node_save_cold */
+    if (node->in_database) {
+        dirty_slots_clear(&self->dirty);
         return STATUS_OK;
     }
     return state_save_slots(writer, 0, self->spec->input.schema->count + 3, self->table, 0, dirty, dedup_columns, self, err);
@@ -429,10 +434,12 @@ static const struct node_type dedup_node_type = {
     .name = "Deduplicate",
     .receive = dedup_receive,
     .finish_tick = dedup_finish_tick,
+    .count_state = dedup_count_state,
     .close = dedup_close,
     .save = dedup_save,
     .restore = dedup_take_back,
     .open_cold = dedup_open_cold,
+    .saves_in_memory = true,
 };
 
 enum status deduplicate_create(struct circuit *circuit, const struct deduplicate_spec *spec, struct node *input, struct node **node,

@@ -136,11 +136,10 @@ static enum status old_chunk_add(struct group_aggregate *self, const uint32_t *s
 /* For checkpoints: the group is not what the last one has, or the database. */
 static enum status follow(struct group_aggregate *self, uint32_t slot, struct error *err)
 {
-    if (self->cold == NULL) {
-        return dirty_slots_mark(&self->dirty, slot, err);
+    if (self->cold != NULL) {
+        cold_table_touch(self->cold, slot, 0);
     }
-    cold_table_touch(self->cold, slot, 0);
-    return STATUS_OK;
+    return self->node.circuit->incremental ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
 }
 
 /* Marks the chunk's groups as dirty; those met for the first time in this tick are remembered with their present row. */
@@ -388,6 +387,13 @@ static enum status emit_fresh(struct group_aggregate *self, struct error *err)
     return STATUS_OK;
 }
 
+static void group_aggregate_count_state(struct node *node)
+{
+    const struct group_aggregate *self = (const struct group_aggregate *)node;
+    node->metrics.state_keys = key_table_count(self->table);
+    node->metrics.state_bytes = key_table_bytes(self->table) + call_states_bytes(self->calls, &self->states) + ttl_bytes(&self->ttl);
+}
+
 static enum status group_aggregate_finish_tick(struct node *node, const struct tick *tick, struct error *err)
 {
     struct group_aggregate *self = (struct group_aggregate *)node;
@@ -397,8 +403,6 @@ static enum status group_aggregate_finish_tick(struct node *node, const struct t
     if (ttl_is_set(&self->ttl)) {
         TRY(group_aggregate_sweep(self, touched, err));
     }
-    node->metrics.state_keys = key_table_count(self->table);
-    node->metrics.state_bytes = key_table_bytes(self->table) + call_states_bytes(self->calls, &self->states) + ttl_bytes(&self->ttl);
     TRY(held_errors_check(self->held, tick, err));
     node_pass_watermark(node);
     return STATUS_OK;
@@ -427,11 +431,13 @@ static const struct node_type group_aggregate_type = {
     .name = "GroupAggregate",
     .receive = group_aggregate_receive,
     .finish_tick = group_aggregate_finish_tick,
+    .count_state = group_aggregate_count_state,
     .close = group_aggregate_close,
     .save = group_aggregate_save,
     .restore = group_aggregate_restore,
     .restored = group_aggregate_restored,
     .open_cold = group_aggregate_open_cold,
+    .saves_in_memory = true,
 };
 
 /* The group that has a row without any input: of no keys, or the empty grouping set: keys NULL, all bits of the grouping id set. */

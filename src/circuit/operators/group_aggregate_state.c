@@ -72,7 +72,9 @@ enum status group_aggregate_columns(void *owner, const uint32_t *slots, uint32_t
 enum status group_aggregate_save(struct node *node, struct snapshot_writer *writer, struct error *err)
 {
     struct group_aggregate *self = (struct group_aggregate *)node;
-    if (self->cold != NULL) { /* groups and values are in the database: node_save_cold */
+    if (node->in_database) { /* groups and values */
+        dirty_slots_clear(&self->dirty);
+        call_states_forget_changes(self->calls, &self->states);
         return held_errors_save(self->held, writer, TABLE_HELD, err);
     }
     TRY(state_save_slots(writer, TABLE_GROUPS, self->spec->key_count + GROUP_COLUMNS, self->table, 0,

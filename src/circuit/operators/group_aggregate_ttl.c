@@ -71,7 +71,7 @@ static enum status remove_group(struct group_aggregate *self, uint32_t slot, str
     forget_group(self, record);
     key_table_remove(self->table, slot);
     group_aggregate_note_gone(self, slot);
-    return self->cold != NULL ? STATUS_OK : note_changed(self, slot, err);
+    return note_changed(self, slot, err);
 }
 
 enum status group_aggregate_sweep(struct group_aggregate *self, uint32_t touched, struct error *err)

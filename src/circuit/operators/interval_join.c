@@ -119,6 +119,7 @@ static const struct node_type interval_join_type = {
     .name = "IntervalJoin",
     .receive = interval_join_receive,
     .finish_tick = interval_join_finish_tick,
+    .count_state = join_count_state,
     .close = interval_join_close,
     .save = interval_join_save,
     .restore = interval_join_restore,

@@ -90,7 +90,6 @@ enum status join_open_cold(struct node *node, struct error *err)
     for (uint32_t which = 0; which < JOIN_SIDES; which++) {
         TRY(node_make_layout(node, &node->tables[which], self->saved_keys[which], self->spec->key_count, &layouts[which], err));
         layouts[which].tag = (uint8_t)which;
-        self->state.sides[which].follows = false;
     }
     TRY(node_make_cold(node, 1, &self->cold, err));
     return cold_table_open(self->cold, node->circuit->cold, layouts, JOIN_SIDES, &owner, self->state.keys, err);

@@ -539,7 +539,12 @@ enum status join_settle(struct join *self, const struct tick *tick, struct error
     if (self->held != NULL) {
         TRY(held_errors_check(self->held, tick, err));
     }
-    self->node.metrics.state_keys = self->state.keys == NULL ? 0 : key_table_count(self->state.keys);
-    self->node.metrics.state_bytes = join_state_bytes(&self->state);
     return STATUS_OK;
+}
+
+void join_count_state(struct node *node)
+{
+    const struct join *self = (const struct join *)node;
+    node->metrics.state_keys = self->state.keys == NULL ? 0 : key_table_count(self->state.keys);
+    node->metrics.state_bytes = join_state_bytes(&self->state);
 }

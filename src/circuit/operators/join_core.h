@@ -105,6 +105,7 @@ uint32_t join_null_mode(const struct join *self);
 enum status join_settle_touched(struct join *self, uint32_t side, struct error *err);
 /* Emits what changed in the rows that stand by themselves, frees what is gone, checks what is held back. */
 enum status join_settle(struct join *self, const struct tick *tick, struct error *err);
+void join_count_state(struct node *node); /* the join is the node's first member */
 
 /* ---- a database (join_cold.c) ---- */
 

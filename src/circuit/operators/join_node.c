@@ -37,11 +37,13 @@ static const struct node_type join_node_type = {
     .name = "Join",
     .receive = join_node_receive,
     .finish_tick = join_node_finish_tick,
+    .count_state = join_count_state,
     .close = join_node_close,
     .save = join_node_save,
     .restore = join_node_restore,
     .restored = join_restored,
     .open_cold = join_open_cold,
+    .saves_in_memory = true,
 };
 
 enum status join_node_create(struct circuit *circuit, const struct join_spec *spec, struct node *left, struct node *right,

@@ -371,12 +371,12 @@ enum status join_save(struct join *self, const struct time_heap *ends, struct sn
     save->ones = (struct vector){0};
     save->cold = NULL;
     save->unit = 0;
-    for (uint32_t which = 0; which < TABLE_SIDES && status == STATUS_OK && self->cold == NULL; which++) {
+    for (uint32_t which = 0; which < TABLE_SIDES && status == STATUS_OK; which++) {
         save->self = self;
         save->writer = writer;
         save->which = which;
         save->count = save->removed_count = 0;
-        status = save_side(save, ends, err);
+        status = self->node.in_database ? STATUS_OK : save_side(save, ends, err);
         dirty_slots_clear(&self->state.sides[which].dirty);
     }
     vector_release(&save->ones);

@@ -208,6 +208,7 @@ static const struct node_type lookup_join_type = {
     .name = "LookupJoin",
     .receive = lookup_join_receive,
     .finish_tick = lookup_join_finish_tick,
+    .count_state = join_count_state,
     .close = lookup_join_close,
     .save = lookup_join_save,
     .restore = lookup_join_restore,

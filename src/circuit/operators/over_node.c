@@ -505,6 +505,14 @@ static enum status over_finish_touched(struct over_node *self, struct error *err
     return STATUS_OK;
 }
 
+static void over_count_state(struct node *node)
+{
+    const struct over_node *self = (const struct over_node *)node;
+    node->metrics.state_keys = self->table == NULL ? 1 : key_table_count(self->table);
+    node->metrics.state_bytes = row_store_bytes(self->store) + (self->results == NULL ? 0 : row_store_bytes(self->results)) +
+                                (self->table == NULL ? 0 : key_table_bytes(self->table));
+}
+
 static enum status over_finish_tick(struct node *node, const struct tick *tick, struct error *err)
 {
     struct over_node *self = (struct over_node *)node;
@@ -534,9 +542,6 @@ static enum status over_finish_tick(struct node *node, const struct tick *tick, 
     if (ttl_is_set(&self->ttl)) {
         TRY(over_sweep(self, err));
     }
-    node->metrics.state_keys = self->table == NULL ? 1 : key_table_count(self->table);
-    node->metrics.state_bytes = row_store_bytes(self->store) + (self->results == NULL ? 0 : row_store_bytes(self->results)) +
-                                (self->table == NULL ? 0 : key_table_bytes(self->table));
     node_pass_watermark(node);
     return STATUS_OK;
 }
@@ -579,6 +584,7 @@ static const struct node_type over_type = {
     .name = "Over",
     .receive = over_receive,
     .finish_tick = over_finish_tick,
+    .count_state = over_count_state,
     .close = over_close,
     .save = over_save,
     .restore = over_restore,

@@ -420,6 +420,14 @@ static enum status end_cold(struct session_window *self, int64_t watermark, stru
     return STATUS_OK;
 }
 
+static void session_count_state(struct node *node)
+{
+    const struct session_window *self = (const struct session_window *)node;
+    node->metrics.state_keys = key_table_count(self->sessions.keys);
+    node->metrics.state_bytes =
+        session_list_bytes(&self->sessions) + self->states.heap.bytes + (self->rows == NULL ? 0 : row_store_bytes(self->rows));
+}
+
 static enum status session_window_finish_tick(struct node *node, const struct tick *tick, struct error *err)
 {
     struct session_window *self = (struct session_window *)node;
@@ -430,9 +438,6 @@ static enum status session_window_finish_tick(struct node *node, const struct ti
     TRY(end_closed(self, watermark, err));
     TRY(end_cold(self, watermark, err));
     self->fired = watermark > self->fired ? watermark : self->fired;
-    node->metrics.state_keys = key_table_count(self->sessions.keys);
-    node->metrics.state_bytes =
-        session_list_bytes(&self->sessions) + self->states.heap.bytes + (self->rows == NULL ? 0 : row_store_bytes(self->rows));
     node_pass_watermark(node);
     return STATUS_OK;
 }
@@ -464,6 +469,7 @@ static const struct node_type session_window_type = {
     .name = "SessionWindow",
     .receive = session_window_receive,
     .finish_tick = session_window_finish_tick,
+    .count_state = session_count_state,
     .close = session_window_close,
     .next_timer = session_window_next_timer,
     .save = session_window_save,

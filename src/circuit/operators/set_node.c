@@ -191,6 +191,13 @@ static enum status set_show(struct set_node *self, uint32_t slot, struct set_cou
     return set_emit(self, slot, shown, err);
 }
 
+static void set_count_state(struct node *node)
+{
+    const struct set_node *self = (const struct set_node *)node;
+    node->metrics.state_keys = key_table_count(self->table);
+    node->metrics.state_bytes = key_table_bytes(self->table) + ttl_bytes(&self->ttl);
+}
+
 static enum status set_node_finish_tick(struct node *node, const struct tick *tick, struct error *err)
 {
     (void)tick;
@@ -210,8 +217,6 @@ static enum status set_node_finish_tick(struct node *node, const struct tick *ti
     if (ttl_is_set(&self->ttl)) {
         TRY(set_sweep(self, err));
     }
-    node->metrics.state_keys = key_table_count(self->table);
-    node->metrics.state_bytes = key_table_bytes(self->table) + ttl_bytes(&self->ttl);
     node_pass_watermark(node);
     return STATUS_OK;
 }
@@ -336,6 +341,7 @@ static const struct node_type set_node_type = {
     .name = "SetOperation",
     .receive = set_node_receive,
     .finish_tick = set_node_finish_tick,
+    .count_state = set_count_state,
     .close = set_node_close,
     .save = set_save,
     .restore = set_restore,

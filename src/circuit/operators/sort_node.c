@@ -203,6 +203,12 @@ static enum status sort_emit_passed(struct sort_node *self, int64_t watermark, s
     return STATUS_OK;
 }
 
+static void sort_count_state(struct node *node)
+{
+    const struct sort_node *self = (const struct sort_node *)node;
+    node->metrics.state_bytes = row_store_bytes(self->store) + self->capacity * sizeof *self->items;
+}
+
 static enum status sort_finish_tick(struct node *node, const struct tick *tick, struct error *err)
 {
     struct sort_node *self = (struct sort_node *)node;
@@ -211,7 +217,6 @@ static enum status sort_finish_tick(struct node *node, const struct tick *tick, 
     } else if (tick->end) {
         TRY(sort_emit_all(self, err));
     }
-    node->metrics.state_bytes = row_store_bytes(self->store) + self->capacity * sizeof *self->items;
     node_pass_watermark(node);
     return STATUS_OK;
 }
@@ -308,6 +313,7 @@ static const struct node_type sort_node_type = {
     .name = "Sort",
     .receive = sort_receive,
     .finish_tick = sort_finish_tick,
+    .count_state = sort_count_state,
     .close = sort_close,
     .save = sort_save,
     .restore = sort_restore,

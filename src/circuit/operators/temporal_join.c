@@ -225,6 +225,13 @@ static enum status temporal_flush(struct temporal_join *self, struct error *err)
     return status;
 }
 
+static void temporal_count_state(struct node *node)
+{
+    const struct temporal_join *self = (const struct temporal_join *)node;
+    node->metrics.state_keys = key_table_count(self->table);
+    node->metrics.state_bytes = key_table_bytes(self->table) + row_store_bytes(self->left) + row_store_bytes(self->right.store);
+}
+
 static enum status temporal_finish_tick(struct node *node, const struct tick *tick, struct error *err)
 {
     struct temporal_join *self = (struct temporal_join *)node;
@@ -244,8 +251,6 @@ static enum status temporal_finish_tick(struct node *node, const struct tick *ti
         TRY(version_list_forget(list, &self->right, watermark, err));
     }
     self->changed_count = 0;
-    node->metrics.state_keys = key_table_count(self->table);
-    node->metrics.state_bytes = key_table_bytes(self->table) + row_store_bytes(self->left) + row_store_bytes(self->right.store);
     watermark = time_add(watermark, -1);
     node->watermark = watermark > node->watermark ? watermark : node->watermark;
     return STATUS_OK;
@@ -272,6 +277,7 @@ static const struct node_type temporal_type = {
     .name = "TemporalJoin",
     .receive = temporal_receive,
     .finish_tick = temporal_finish_tick,
+    .count_state = temporal_count_state,
     .close = temporal_close,
     .save = temporal_save,
     .restore = temporal_restore,

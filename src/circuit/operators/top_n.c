@@ -97,7 +97,8 @@ static enum status top_n_touch(struct top_n *self, struct partition *partition, 
     struct sorted_place end;
     if (self->cold != NULL) {
         cold_table_touch(self->cold, slot, 0);
-    } else if (self->changed.followed) {
+    }
+    if (self->changed.followed) {
         TRY(dirty_slots_mark(&self->dirty, slot, err));
     }
     if (ttl_is_set(&self->ttl)) {
@@ -403,6 +404,13 @@ static enum status top_n_settle(struct top_n *self, const struct touched_partiti
     return STATUS_OK;
 }
 
+static void top_n_count_state(struct node *node)
+{
+    const struct top_n *self = (const struct top_n *)node;
+    node->metrics.state_keys = self->table == NULL ? 1 : key_table_count(self->table);
+    node->metrics.state_bytes = row_store_bytes(self->store) + (self->table == NULL ? 0 : key_table_bytes(self->table));
+}
+
 static enum status top_n_finish_tick(struct node *node, const struct tick *tick, struct error *err)
 {
     (void)tick;
@@ -420,8 +428,6 @@ static enum status top_n_finish_tick(struct node *node, const struct tick *tick,
     }
     self->touched_count = 0;
     self->before.count = 0;
-    node->metrics.state_keys = self->table == NULL ? 1 : key_table_count(self->table);
-    node->metrics.state_bytes = row_store_bytes(self->store) + (self->table == NULL ? 0 : key_table_bytes(self->table));
     node_pass_watermark(node);
     return STATUS_OK;
 }
@@ -452,10 +458,12 @@ static const struct node_type top_n_type = {
     .name = "Top-N",
     .receive = top_n_receive,
     .finish_tick = top_n_finish_tick,
+    .count_state = top_n_count_state,
     .close = top_n_close,
     .save = top_n_save,
     .restore = top_n_restore,
     .open_cold = top_n_open_cold,
+    .saves_in_memory = true,
 };
 
 static enum status top_n_open_table(struct top_n *self, struct circuit *circuit, const struct type *const *types, struct error *err)

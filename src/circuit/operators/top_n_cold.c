@@ -127,8 +127,6 @@ enum status top_n_open_cold(struct node *node, struct error *err)
         return STATUS_OK;
     }
     TRY(node_make_cold(node, 1, &self->cold, err));
-    touched_rows_close(&self->changed);
-    self->changed.followed = false;
     TRY(node_make_layout(node, &node->tables[0], self->spec->partition, self->spec->partition_count, &layout, err));
     return cold_table_open(self->cold, node->circuit->cold, &layout, 1, &owner, self->table, err);
 }

@@ -43,7 +43,9 @@ enum status top_n_save(struct node *node, struct snapshot_writer *writer, struct
 {
     struct top_n *self = (struct top_n *)node;
     struct row_save *save;
-    if (self->cold != NULL) { /* all partitions are in the database: node_save_cold */
+    if (node->in_database) {
+        dirty_slots_clear(&self->dirty);
+        touched_rows_close(&self->changed);
         return STATUS_OK;
     }
     bool all = snapshot_is_full(writer) || !self->changed.followed;

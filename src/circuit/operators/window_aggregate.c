@@ -511,8 +511,9 @@ void window_set_next_close(struct window_aggregate *self)
     }
 }
 
-static void count_state(struct window_aggregate *self)
+static void window_aggregate_count_state(struct node *node)
 {
+    const struct window_aggregate *self = (const struct window_aggregate *)node;
     uint64_t keys = 0, bytes = keyed_records_bytes(&self->layout, &self->running);
     const struct pane_list *lists[] = {&self->waiting, &self->entered};
     for (uint32_t l = 0; l < ARRAY_LENGTH(lists); l++) {
@@ -521,8 +522,8 @@ static void count_state(struct window_aggregate *self)
             bytes += keyed_records_bytes(&self->layout, &lists[l]->items[i]->records);
         }
     }
-    self->node.metrics.state_keys = keys;
-    self->node.metrics.state_bytes = bytes;
+    node->metrics.state_keys = keys;
+    node->metrics.state_bytes = bytes;
 }
 
 static enum status window_aggregate_finish_tick(struct node *node, const struct tick *tick, struct error *err)
@@ -538,7 +539,6 @@ static enum status window_aggregate_finish_tick(struct node *node, const struct 
         window_set_next_close(self);
     }
     self->fired = watermark > self->fired ? watermark : self->fired;
-    count_state(self);
     node_pass_watermark(node);
     return STATUS_OK;
 }
@@ -570,6 +570,7 @@ static const struct node_type window_aggregate_type = {
     .name = "WindowAggregate",
     .receive = window_aggregate_receive,
     .finish_tick = window_aggregate_finish_tick,
+    .count_state = window_aggregate_count_state,
     .close = window_aggregate_close,
     .next_timer = window_aggregate_next_timer,
     .save = window_aggregate_save,

@@ -104,6 +104,7 @@ static const struct node_type window_join_type = {
     .name = "WindowJoin",
     .receive = window_join_receive,
     .finish_tick = window_join_finish_tick,
+    .count_state = join_count_state,
     .close = window_join_close,
     .save = window_join_save,
     .restore = window_join_restore,
