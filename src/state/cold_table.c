@@ -628,6 +628,24 @@ enum status cold_table_fetch_due(struct cold_table *cold, int64_t until, uint32_
     return status;
 }
 
+enum status cold_table_fetch_expired(struct cold_table *cold, struct time_to_live *ttl, uint32_t *slots, uint32_t *count, bool *more,
+                                     struct error *err)
+{
+    uint32_t due;
+    *count = 0;
+    TRY(cold_table_fetch_due(cold, ttl->now_us - 1, slots, &due, err));
+    for (uint32_t k = 0; k < due; k++) {
+        uint32_t slot = slots[k];
+        /* a key may be due several times */
+        if (slot != SLOT_NONE && ttl_written_us(ttl, slot) != TTL_NO_TIME && ttl_has_expired(ttl, slot)) {
+            ttl_forget(ttl, slot);
+            slots[(*count)++] = slot;
+        }
+    }
+    *more = due == CHUNK_ROWS;
+    return STATUS_OK;
+}
+
 /* ---- all that a scope has ---- */
 
 struct cold_walk {

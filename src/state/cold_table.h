@@ -34,6 +34,7 @@
 #include "state/cold_rows.h"
 #include "state/cold_timers.h"
 #include "state/key_table.h"
+#include "state/time_to_live.h"
 
 enum { COLD_PARTS = 3 };
 enum cold_mark { COLD_STORED = 1, COLD_DIRTY = 2, COLD_PART_BITS = 2, COLD_USED = 64 }; /* part p: STORED and DIRTY << COLD_PART_BITS * p */
@@ -94,6 +95,10 @@ enum status cold_table_fetch_keys(struct cold_table *cold, const struct batch *b
 /* Keys that are due by `until` come back into memory, up to a chunk of them. *count: how many were due; some of them may be gone, or due later by
  * now. slots: where they are, SLOT_NONE: gone; NULL: nobody asks. */
 enum status cold_table_fetch_due(struct cold_table *cold, int64_t until, uint32_t *slots, uint32_t *count, struct error *err);
+/* Of keys whose owner's `due` is ttl_expires_us: those that are due and have expired come back, for the owner to remove, and are forgotten by the ttl. A part, at most a chunk;
+ * *more: there may be others. */
+enum status cold_table_fetch_expired(struct cold_table *cold, struct time_to_live *ttl, uint32_t *slots, uint32_t *count, bool *more,
+                                     struct error *err);
 /* Nothing is due before this. INT64_MAX: never. */
 static inline int64_t cold_table_next_due(const struct cold_table *cold)
 {

@@ -16,7 +16,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 
-enum { TTL_SWEEP_MIN = 1024 };
+enum { TTL_SWEEP_MIN = 1024, TTL_SPANS = 32 /* for a database: state/cold_timers.h */ };
 #define TTL_NO_TIME INT64_MIN
 
 struct time_to_live {

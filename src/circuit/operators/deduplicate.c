@@ -208,21 +208,36 @@ static void dedup_renew(struct dedup_node *self, uint32_t count)
     self->arrivals += count;
 }
 
+static enum status dedup_remove(struct dedup_node *self, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    struct dedup_state *states = key_table_values(self->table, 0);
+    if (self->cold != NULL) {
+        TRY(cold_table_forget(self->cold, slots, count, err));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        dedup_forget(self, &states[slots[i]]);
+        key_table_remove(self->table, slots[i]);
+        ttl_forget(&self->ttl, slots[i]);
+        if (self->cold == NULL && self->node.circuit->incremental) {
+            TRY(dirty_slots_mark(&self->dirty, slots[i], err));
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status dedup_sweep(struct dedup_node *self, struct error *err)
 {
     uint32_t expired[CHUNK_ROWS], room = TTL_SWEEP_MIN + self->arrivals;
-    struct dedup_state *states = key_table_values(self->table, 0);
+    bool more = self->cold != NULL;
     ttl_set_now(&self->ttl, node_evaluation(&self->node)->now_us);
     for (uint32_t taken = 0; taken < room; taken += CHUNK_ROWS) {
         uint32_t count =
             ttl_sweep(&self->ttl, key_table_slots(self->table), expired, room - taken < CHUNK_ROWS ? room - taken : CHUNK_ROWS);
-        for (uint32_t i = 0; i < count; i++) {
-            dedup_forget(self, &states[expired[i]]);
-            key_table_remove(self->table, expired[i]);
-            if (self->node.circuit->incremental) {
-                TRY(dirty_slots_mark(&self->dirty, expired[i], err));
-            }
-        }
+        TRY(dedup_remove(self, expired, count, err));
+    }
+    for (uint32_t taken = 0, count; more && taken < room; taken += CHUNK_ROWS) {
+        TRY(cold_table_fetch_expired(self->cold, &self->ttl, expired, &count, &more, err));
+        TRY(dedup_remove(self, expired, count, err));
     }
     self->arrivals = 0;
     return STATUS_OK;
@@ -389,6 +404,7 @@ static enum status dedup_drop(void *context, const uint32_t *slots, uint32_t cou
     for (uint32_t k = 0; k < count; k++) {
         row_store_free(self->store, states[slots[k]].current);
         key_table_remove(self->table, slots[k]);
+        ttl_forget(&self->ttl, slots[k]);
     }
     return STATUS_OK;
 }
@@ -398,6 +414,11 @@ static bool dedup_pinned(const void *context, uint32_t slot)
     const struct dedup_node *self = context;
     const struct dedup_state *states = key_table_values(self->table, 0);
     return (states[slot].flags & DEDUP_TOUCHED) != 0;
+}
+
+static int64_t dedup_due(const void *context, uint32_t slot)
+{
+    return ttl_expires_us(&((const struct dedup_node *)context)->ttl, slot);
 }
 
 static const struct slab *dedup_heap(const void *context)
@@ -410,7 +431,6 @@ static void dedup_emptied(void *context)
     row_store_clear(((struct dedup_node *)context)->store);
 }
 
-/* Keys that are forgotten after a time stay in memory, where they can be found when it has passed. */
 static enum status dedup_open_cold(struct node *node, struct error *err)
 {
     struct dedup_node *self = (struct dedup_node *)node;
@@ -419,15 +439,14 @@ static enum status dedup_open_cold(struct node *node, struct error *err)
                                      .add = dedup_add,
                                      .drop = dedup_drop,
                                      .pinned = dedup_pinned,
+                                     .due = dedup_due,
                                      .heap = dedup_heap,
                                      .emptied = dedup_emptied};
     struct cold_layout layout;
-    if (self->spec->ttl_us > 0) {
-        return STATUS_OK;
-    }
     TRY(node_make_cold(node, 1, &self->cold, err));
     TRY(node_make_layout(node, &node->tables[0], self->spec->keys, self->spec->key_count, &layout, err));
-    return cold_table_open(self->cold, node->circuit->cold, &layout, 1, &owner, self->table, err);
+    TRY(cold_table_open(self->cold, node->circuit->cold, &layout, 1, &owner, self->table, err));
+    return ttl_is_set(&self->ttl) ? cold_table_open_timers(self->cold, self->spec->ttl_us / TTL_SPANS, err) : STATUS_OK;
 }
 
 static const struct node_type dedup_node_type = {

@@ -13,6 +13,11 @@ static bool group_pinned(const void *context, uint32_t slot)
     return record_at(self, slot)->flags != 0 || (self->restored.chain_count > 0 && call_set_table_count(self->calls) > 0);
 }
 
+static int64_t group_due(const void *context, uint32_t slot)
+{
+    return ttl_expires_us(&((const struct group_aggregate *)context)->ttl, slot);
+}
+
 static void group_gone(void *context, uint32_t slot)
 {
     group_aggregate_note_gone(context, slot);
@@ -62,12 +67,15 @@ enum status group_aggregate_open_cold(struct node *node, struct error *err)
         .layouts = &self->layouts,
         .states_at = sizeof(struct group_record),
         .record_bytes = self->record_bytes,
-        .owner = {.context = self, .columns = group_aggregate_columns, .add = group_add, .pinned = group_pinned},
+        .owner = {.context = self, .columns = group_aggregate_columns, .add = group_add, .pinned = group_pinned, .due = group_due},
         .gone = group_gone,
     };
     records_cold_destroy(self->records);
     self->cold = NULL;
     TRY(records_cold_create(&records, (struct text){0}, NULL, &self->records, err));
     self->cold = records_cold_table(self->records);
+    if (ttl_is_set(&self->ttl)) {
+        TRY(cold_table_open_timers(self->cold, spec->ttl_us / TTL_SPANS, err));
+    }
     return fetch_permanent(self, err);
 }

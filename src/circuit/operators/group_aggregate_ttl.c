@@ -74,6 +74,20 @@ static enum status remove_group(struct group_aggregate *self, uint32_t slot, str
     return note_changed(self, slot, err);
 }
 
+/* Those in the database. */
+static enum status sweep_cold(struct group_aggregate *self, uint32_t room, struct error *err)
+{
+    uint32_t slots[CHUNK_ROWS], count;
+    bool more = self->cold != NULL;
+    for (uint32_t taken = 0; more && taken < room; taken += CHUNK_ROWS) {
+        TRY(cold_table_fetch_expired(self->cold, &self->ttl, slots, &count, &more, err));
+        for (uint32_t i = 0; i < count; i++) {
+            TRY(remove_group(self, slots[i], err));
+        }
+    }
+    return STATUS_OK;
+}
+
 enum status group_aggregate_sweep(struct group_aggregate *self, uint32_t touched, struct error *err)
 {
     uint32_t expired[CHUNK_ROWS], room = TTL_SWEEP_MIN + touched;
@@ -85,6 +99,7 @@ enum status group_aggregate_sweep(struct group_aggregate *self, uint32_t touched
             TRY(remove_group(self, expired[i], err));
         }
     }
+    TRY(sweep_cold(self, room, err));
     return call_states_sweep(self->calls, &self->states, room, err);
 }
 

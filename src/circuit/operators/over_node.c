@@ -323,8 +323,8 @@ static enum status over_finish_cold(struct over_node *self, int64_t until, struc
         TRY(node_relieve(&self->node, err));
         TRY(cold_table_fetch_due(self->cold, until, slots, &count, err));
         TRY(over_settle_fetched(self, err));
-        if (ttl_is_set(&self->ttl)) { /* the others come with the next ticks */
-            return over_sweep_slots(self, slots, count, err);
+        if (ttl_is_set(&self->ttl)) {
+            TRY(over_sweep_slots(self, slots, count, err));
         }
         if (self->streams) {
             TRY(over_finish_due(self, until, err));

@@ -217,7 +217,7 @@ static enum status part_layout(struct over_node *self, uint32_t table, struct co
 /* Not: no partitions, which are all one unit; values of DISTINCT, which are kept by their partition's slot; a time-to-live beside the times of rows. */
 enum status over_open_cold(struct node *node, struct error *err)
 {
-    enum { SPAN_US = 1000000, TTL_SPANS = 32 };
+    enum { SPAN_US = 1000000 };
     struct over_node *self = (struct over_node *)node;
     const struct cold_owner owner = {.context = self,
                                      .rows = partition_rows,

@@ -101,6 +101,12 @@ static enum status record_drop(void *context, const uint32_t *slots, uint32_t co
     return STATUS_OK;
 }
 
+static int64_t record_due(const void *context, uint32_t slot)
+{
+    const struct records_cold *self = context;
+    return self->spec.owner.due(self->spec.owner.context, slot);
+}
+
 static const struct slab *record_heap(const void *context)
 {
     return &((const struct records_cold *)context)->spec.states->heap;
@@ -280,6 +286,7 @@ static enum status open_tables(struct records_cold *self, struct text scope, con
                                        .add = record_add,
                                        .drop = record_drop,
                                        .pinned = record_pinned,
+                                       .due = spec->owner.due == NULL ? NULL : record_due,
                                        .heap = record_heap,
                                        .emptied = record_emptied};
     for (uint32_t i = 0; i < self->count; i++) {

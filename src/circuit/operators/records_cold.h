@@ -31,7 +31,7 @@ struct records_cold_spec {
     struct key_table *table;
     const struct records_layouts *layouts;
     uint32_t states_at, record_bytes; /* where the call states begin in the table's value */
-    /* columns, add, pinned for records, with their context */
+    /* columns, add, pinned, perhaps due for records, with their context */
     struct cold_owner owner;
     void (*gone)(void *context, uint32_t slot); /* NULL: nobody asks */
     int64_t expiry;                             /* of DISTINCT rows, where their table has one */

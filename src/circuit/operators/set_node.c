@@ -87,10 +87,17 @@ static enum status set_remove(struct set_node *self, uint32_t slot, struct error
 static enum status set_sweep(struct set_node *self, struct error *err)
 {
     uint32_t expired[CHUNK_ROWS], room = TTL_SWEEP_MIN + self->arrivals;
+    bool more = self->cold != NULL;
     ttl_set_now(&self->ttl, node_evaluation(&self->node)->now_us);
     for (uint32_t taken = 0; taken < room; taken += CHUNK_ROWS) {
         uint32_t count =
             ttl_sweep(&self->ttl, key_table_slots(self->table), expired, room - taken < CHUNK_ROWS ? room - taken : CHUNK_ROWS);
+        for (uint32_t i = 0; i < count; i++) {
+            TRY(set_remove(self, expired[i], err));
+        }
+    }
+    for (uint32_t taken = 0, count; more && taken < room; taken += CHUNK_ROWS) {
+        TRY(cold_table_fetch_expired(self->cold, &self->ttl, expired, &count, &more, err));
         for (uint32_t i = 0; i < count; i++) {
             TRY(set_remove(self, expired[i], err));
         }
@@ -327,14 +334,21 @@ static bool row_pinned(const void *context, uint32_t slot)
     return counts[slot].touched != 0;
 }
 
+static int64_t row_due(const void *context, uint32_t slot)
+{
+    return ttl_expires_us(&((const struct set_node *)context)->ttl, slot);
+}
+
 static enum status set_open_cold(struct node *node, struct error *err)
 {
     struct set_node *self = (struct set_node *)node;
-    const struct cold_owner owner = {.context = self, .columns = set_columns, .add = row_add, .drop = row_drop, .pinned = row_pinned};
+    const struct cold_owner owner = {
+        .context = self, .columns = set_columns, .add = row_add, .drop = row_drop, .pinned = row_pinned, .due = row_due};
     struct cold_layout layout;
     TRY(node_make_cold(node, 1, &self->cold, err));
     TRY(node_make_layout(node, &node->tables[0], self->columns, self->column_count, &layout, err));
-    return cold_table_open(self->cold, node->circuit->cold, &layout, 1, &owner, self->table, err);
+    TRY(cold_table_open(self->cold, node->circuit->cold, &layout, 1, &owner, self->table, err));
+    return ttl_is_set(&self->ttl) ? cold_table_open_timers(self->cold, self->spec->ttl_us / TTL_SPANS, err) : STATUS_OK;
 }
 
 static const struct node_type set_node_type = {

@@ -10,7 +10,7 @@ struct leaving_rows {
     uint32_t count;
     row_handle rows[CHUNK_ROWS];
     int64_t ordinals[CHUNK_ROWS], weights[CHUNK_ROWS];
-    uint32_t units[CHUNK_ROWS];
+    uint32_t slots[CHUNK_ROWS], units[CHUNK_ROWS];
 };
 
 static enum status put_rows(struct leaving_rows *leaving, struct error *err)
@@ -31,8 +31,8 @@ static enum status put_rows(struct leaving_rows *leaving, struct error *err)
     if (status == STATUS_OK) {
         status = state_number_column(budget, leaving->weights, leaving->count, &batch.columns[stored + 1], err);
     }
-    if (status == STATUS_OK) { /* "written": partitions with a time-to-live stay in memory */
-        status = state_written_column(&self->ttl, budget, leaving->units, leaving->count, &batch.columns[stored + 2], err);
+    if (status == STATUS_OK) {
+        status = state_written_column(&self->ttl, budget, leaving->slots, leaving->count, &batch.columns[stored + 2], err);
     }
     if (status == STATUS_OK) {
         status = cold_table_put(leaving->cold, &batch, leaving->units, err);
@@ -56,6 +56,7 @@ static enum status partition_rows(void *context, struct cold_table *cold, const 
             leaving.rows[leaving.count] = item->row;
             leaving.ordinals[leaving.count] = item->ordinal;
             leaving.weights[leaving.count] = item->weight;
+            leaving.slots[leaving.count] = slots[k];
             leaving.units[leaving.count++] = k;
             place.at++;
         }
@@ -86,8 +87,14 @@ static enum status partition_drop(void *context, const uint32_t *slots, uint32_t
         }
         sorted_rows_release(rows, node_budget(&self->node));
         key_table_remove(self->table, slots[k]);
+        ttl_forget(&self->ttl, slots[k]);
     }
     return STATUS_OK;
+}
+
+static int64_t partition_due(const void *context, uint32_t slot)
+{
+    return ttl_expires_us(&((const struct top_n *)context)->ttl, slot);
 }
 
 static bool partition_pinned(const void *context, uint32_t slot)
@@ -111,7 +118,7 @@ static void partition_emptied(void *context)
     }
 }
 
-/* Without partition columns all is one unit, which cannot leave; nor do rows that are forgotten after a time. */
+/* Without partition columns all is one unit, which cannot leave. */
 enum status top_n_open_cold(struct node *node, struct error *err)
 {
     struct top_n *self = (struct top_n *)node;
@@ -120,13 +127,15 @@ enum status top_n_open_cold(struct node *node, struct error *err)
                                      .add = partition_add,
                                      .drop = partition_drop,
                                      .pinned = partition_pinned,
+                                     .due = partition_due,
                                      .heap = partition_heap,
                                      .emptied = partition_emptied};
     struct cold_layout layout;
-    if (self->table == NULL || self->spec->ttl_us > 0) {
+    if (self->table == NULL) {
         return STATUS_OK;
     }
     TRY(node_make_cold(node, 1, &self->cold, err));
     TRY(node_make_layout(node, &node->tables[0], self->spec->partition, self->spec->partition_count, &layout, err));
-    return cold_table_open(self->cold, node->circuit->cold, &layout, 1, &owner, self->table, err);
+    TRY(cold_table_open(self->cold, node->circuit->cold, &layout, 1, &owner, self->table, err));
+    return ttl_is_set(&self->ttl) ? cold_table_open_timers(self->cold, self->spec->ttl_us / TTL_SPANS, err) : STATUS_OK;
 }

@@ -44,17 +44,32 @@ enum status top_n_drop_negatives(struct top_n *self, struct partition *partition
     return STATUS_OK;
 }
 
+static enum status remove_partitions(struct top_n *self, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    if (self->cold != NULL) {
+        TRY(cold_table_forget(self->cold, slots, count, err));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(forget_partition(self, top_n_partition(self, slots[i]), slots[i], err));
+        key_table_remove(self->table, slots[i]);
+        ttl_forget(&self->ttl, slots[i]);
+    }
+    return STATUS_OK;
+}
+
 enum status top_n_sweep(struct top_n *self, struct error *err)
 {
+    bool more = self->cold != NULL;
     uint32_t expired[CHUNK_ROWS], room = TTL_SWEEP_MIN + self->arrivals;
     ttl_set_now(&self->ttl, node_evaluation(&self->node)->now_us);
     for (uint32_t taken = 0; taken < room; taken += CHUNK_ROWS) {
         uint32_t at_once = room - taken < CHUNK_ROWS ? room - taken : CHUNK_ROWS;
         uint32_t count = ttl_sweep(&self->ttl, key_table_slots(self->table), expired, at_once);
-        for (uint32_t i = 0; i < count; i++) {
-            TRY(forget_partition(self, top_n_partition(self, expired[i]), expired[i], err));
-            key_table_remove(self->table, expired[i]);
-        }
+        TRY(remove_partitions(self, expired, count, err));
+    }
+    for (uint32_t taken = 0, count; more && taken < room; taken += CHUNK_ROWS) {
+        TRY(cold_table_fetch_expired(self->cold, &self->ttl, expired, &count, &more, err));
+        TRY(remove_partitions(self, expired, count, err));
     }
     self->arrivals = 0;
     return STATUS_OK;

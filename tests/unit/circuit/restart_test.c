@@ -63,10 +63,10 @@ static void deduplicate_goes_on(void **state)
         {"the last to come", {by_both}, 1, EVERY, make_deduplicate, KEEP_LAST | BY_CLOCK, .spills = true},
         {"the last to come, ordered", {ordered}, 1, EVERY, make_deduplicate, KEEP_LAST | BY_CLOCK, .spills = true},
         {"the last of an array", {{.keys = by_array, .key_count = 1}}, 1, EVERY, make_deduplicate, KEEP_LAST, .spills = true},
-        {"the last by time with a time-to-live", {by_k}, 1, EVERY, make_deduplicate, KEEP_LAST | TTL},
+        {"the last by time with a time-to-live", {by_k}, 1, EVERY, make_deduplicate, KEEP_LAST | TTL, .spills = true},
         {"the first by time with a time-to-live", {ordered}, 1, EVERY, make_deduplicate, TTL},
-        {"the first to come with a time-to-live", {by_both}, 1, EVERY, make_deduplicate, BY_CLOCK | TTL},
-        {"the last to come with a time-to-live", {ordered}, 1, EVERY, make_deduplicate, KEEP_LAST | BY_CLOCK | TTL},
+        {"the first to come with a time-to-live", {by_both}, 1, EVERY, make_deduplicate, BY_CLOCK | TTL, .spills = true},
+        {"the last to come with a time-to-live", {ordered}, 1, EVERY, make_deduplicate, KEEP_LAST | BY_CLOCK | TTL, .spills = true},
     };
     check(tests, ARRAY_LENGTH(tests));
 }
@@ -172,10 +172,10 @@ static void top_n_goes_on(void **state)
         {"ROW_NUMBER of ordered equal rows", {early_ordered}, 1, few, make_top_n, RANK_ROW_NUMBER | TOP_RANKED, .spills = true},
         {"RANK of changes", {early}, 1, EVERY, make_top_n, RANK_RANK | TOP_RANKED, .spills = true},
         {"DENSE_RANK of changes", {early}, 1, few, make_top_n, RANK_DENSE_RANK | TOP_RANKED, .spills = true},
-        {"ROW_NUMBER with a time-to-live", {grows}, 1, EVERY, make_top_n, RANK_ROW_NUMBER | TOP_RANKED | TTL},
-        {"RANK, ordered, with a time-to-live", {ordered}, 1, EVERY, make_top_n, RANK_RANK | TTL},
-        {"ROW_NUMBER of changes with a time-to-live", {early}, 1, few, make_top_n, RANK_ROW_NUMBER | TOP_DEEP | TTL},
-        {"DENSE_RANK of changes with a time-to-live", {changes}, 1, EVERY, make_top_n, RANK_DENSE_RANK | TOP_RANKED | TTL},
+        {"ROW_NUMBER with a time-to-live", {grows}, 1, EVERY, make_top_n, RANK_ROW_NUMBER | TOP_RANKED | TTL, .spills = true},
+        {"RANK, ordered, with a time-to-live", {ordered}, 1, EVERY, make_top_n, RANK_RANK | TTL, .spills = true},
+        {"ROW_NUMBER of changes with a time-to-live", {early}, 1, few, make_top_n, RANK_ROW_NUMBER | TOP_DEEP | TTL, .spills = true},
+        {"DENSE_RANK of changes with a time-to-live", {changes}, 1, EVERY, make_top_n, RANK_DENSE_RANK | TOP_RANKED | TTL, .spills = true},
         {"the first rows of all", {whole}, 1, EVERY, make_top_n, RANK_ROW_NUMBER | TOP_DEEP},
     };
     check(tests, ARRAY_LENGTH(tests));

@@ -1,6 +1,9 @@
 /* What operators forget, and when: by a clock that the test moves. What is expected follows from Flink's rules: an entry lives for the
  * time-to-live from its last write, reading does not count, and nothing is said when it goes. */
+#include "circuit/circuit_cold.h"
+
 #include "../support/circuits.h"
+#include "../support/cold_memory.h"
 
 #define SECOND INT64_C(1000000)
 #define START  (INT64_C(1000) * SECOND)
@@ -481,9 +484,60 @@ static void except_forgets_rows(void **state)
     harness_close(&harness.base);
 }
 
+/* ---- keys in a database ---- */
+
+static void use_database(struct harness *harness, struct memory_db *db)
+{
+    struct error err;
+    harness->circuit->cold = &db->db;
+    harness->circuit->spills = harness->circuit->cold_evict_all = true;
+    require(circuit_name_nodes(harness->circuit, &err), &err);
+    require(circuit_take_cold(harness->circuit, &err), &err);
+}
+
+static void expired_keys_leave_the_database_too(struct harness *harness, struct node *node)
+{
+    struct memory_db *db = memory_open();
+    use_database(harness, db);
+    for (int64_t key = 0; key < 50; key++) {
+        play(harness, key / 25, key, key, 1);
+    }
+    play(harness, 9, 3, 1, 1); /* lives on */
+    assert_int_equal(node_first_cold(node)->out, 50);
+    play(harness, 15, 77, 1, 1);
+    assert_int_equal(node_first_cold(node)->out, 2);
+    play(harness, 18, 3, 1, 1);
+    play(harness, 26, 77, 1, 1); /* anew */
+    play(harness, 40, 78, 1, 1);
+    assert_int_equal(node_first_cold(node)->out, 1);
+    assert_in_range(db->count, 2, 3); /* the key, its time, perhaps one that came to nothing */
+    changes(harness);
+    harness_close(harness);
+    memory_close(&db->db);
+}
+
+static void expired_groups_leave_the_database(void **state)
+{
+    (void)state;
+    struct harness harness;
+    struct node *node;
+    open_group(&harness, "SUM", false, false, 10 * SECOND, &node);
+    expired_keys_leave_the_database_too(&harness, node);
+}
+
+static void expired_keys_of_a_deduplication_leave_the_database(void **state)
+{
+    (void)state;
+    struct harness harness;
+    open_deduplicate(&harness, true);
+    expired_keys_leave_the_database_too(&harness, harness.circuit->nodes[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(expired_groups_leave_the_database),
+        cmocka_unit_test(expired_keys_of_a_deduplication_leave_the_database),
         cmocka_unit_test(group_that_was_not_touched_for_so_long_begins_anew),
         cmocka_unit_test(group_without_a_time_to_live_stays),
         cmocka_unit_test(group_ignores_what_is_withdrawn_after_its_time),
