@@ -1,7 +1,7 @@
 # What people type. meson and ninja do the work; the first build installs what is missing (scripts/install-dependencies).
 BUILD ?= build
 SPATE = $(BUILD)/spate
-.PHONY: all spate demo test test-crash test-memory bench check format install clean dependencies
+.PHONY: all spate demo test test-drivers test-crash test-memory bench check format install clean dependencies
 
 all: spate
 spate: $(BUILD)/build.ninja
@@ -18,6 +18,11 @@ demo: spate
 test: spate
 	@scripts/install-dependencies build test
 	@tests/run $(BUILD)
+
+# The suite of coordination drivers, whole (docs/cluster.md); DRIVER='local folder' for some of them.
+test-drivers: spate
+	@scripts/install-dependencies build test
+	@tests/cluster/drivers $(BUILD) $(DRIVER)
 
 # The long one: KILLS=500; SEED and JOB as a failure printed them.
 test-crash: spate

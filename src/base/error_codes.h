@@ -72,6 +72,13 @@
     X(STORE_NO_SUCH_KEY, 7013, INVALID_OPTION, "42704", "use one that `spate storage ls` lists")                                           \
     X(STORE_REFUSED, 7014, UNSUPPORTED, "0A000", "see `spate storage help` for what can be put and removed")                               \
     X(STORE_OPTION, 7015, INVALID_OPTION, "42000", "SET it, give it with --set KEY=VALUE, or set the environment")                         \
+    X(CLUSTER_URI, 7101, INVALID_OPTION, "22023",                                                                                          \
+      "write it like local:///dir, zookeeper://host:2181/name or azure://account/container/name")                                          \
+    X(CLUSTER_NAME, 7102, INVALID_OPTION, "22023", "use UTF-8 parts separated by single slashes, 600 bytes in all, and values of 64 KiB")  \
+    X(CLUSTER_UNAVAILABLE, 7103, UNAVAILABLE, "58030", "check that the coordination service is there and answers; then try again")         \
+    X(CLUSTER_DENIED, 7104, DENIED, "42501", "check the credentials and their rights on the coordination service")                         \
+    X(CLUSTER_LEASE, 7105, INVALID_OPTION, "22023", "set lease.ttl and the service's own limit so that they agree")                        \
+    X(CLUSTER_UNFIT, 7106, UNSUPPORTED, "0A000", "use a service or file system that keeps what docs/cluster.md asks of it")                \
     X(INTERNAL, 9001, INTERNAL, "XX000", "report it with the statement and the message")
 
 #define X(name, number, status, sqlstate, remedy) ERROR_##name = (number),

@@ -1,6 +1,6 @@
 /* base/module.h: our own loadable modules: what needs a large third-party library, kept out of the program until it is used.
  *
- * For         connectors, formats, drivers of stores, databases for state. (Users' plugins are another thing: public headers, a stable ABI.)
+ * For         connectors, formats, drivers of stores and of coordination, databases for state. (Users' plugins are another thing: public headers, a stable ABI.)
  * Shape       The module NAME is the file spate-NAME.so. It uses internal headers and defines module_describe; its undefined symbols are
  *             resolved in the program that loads it (the command, or the library in an embedder's program): modules/symbols.map lists
  *             what those export.
@@ -16,8 +16,9 @@
 #include "base/error.h"
 
 enum module_kind {
-    MODULE_OBJECT_DRIVERS, /* struct object_driver, storage/object.h */
-    MODULE_STATE_BACKENDS, /* struct cold_driver, state/cold_db.h */
+    MODULE_OBJECT_DRIVERS,  /* struct object_driver, storage/object.h */
+    MODULE_STATE_BACKENDS,  /* struct cold_driver, state/cold_db.h */
+    MODULE_CLUSTER_DRIVERS, /* struct cluster_driver, cluster/driver.h */
     MODULE_KIND_COUNT
 };
 struct module {

@@ -6,15 +6,18 @@
  * Values      At most CLUSTER_VALUE_MAX bytes, on every driver; larger bodies go to the object store by hash. Each value that cluster/
  *             writes ends in a checksum of its own (value_seal in cluster/value.h); drivers carry bytes.
  * Invariants  put and del are compare-and-set on the version that was read: OK says that it was done and is durable, CONFLICT that nothing
- *             was. A version never comes back for a name, also when the register was removed and made again. list is complete at some
- *             instant or fails; it is never partial. get sees every put that had returned before it began (a driver whose servers lag
- *             synchronises first).
+ *             was. A version never comes back for a name, also when the register was removed and made again. list has every name that was
+ *             there during the whole call, or fails; it is never partial. get sees every put that had returned before it began (a driver
+ *             whose servers lag synchronises first).
  * Results     What callers expect to happen is a result: ABSENT, CONFLICT, UNKNOWN (sent, but whether it was done is not known: read
  *             back before doing anything else). With any of them `err` is untouched. The rest are statuses with a message: UNAVAILABLE
- *             (surely not done, after the driver's own retries, within call_timeout_us), DENIED, CORRUPT, INVALID_OPTION (a name or value
- *             that is not allowed: refused before anything is sent). An error is never to be read as "absent" or "empty".
+ *             (surely not done, after the driver's own retries, within its option for that), DENIED, FULL (no space or quota; what was
+ *             there is unchanged), CORRUPT, INVALID_OPTION (a name, value or ttl that is not allowed: refused before anything is sent).
+ *             An error is never to be read as "absent" or "empty".
  * Leases      A lease gives liveness, no safety: a holder that was silent for the ttl may have been replaced without knowing. Who counts
- *             on it checks its own clock (cluster/timing.h); what it writes is guarded by versions. `fence` grows with every grant of the name.
+ *             on it checks its own clock (cluster/timing.h); what it writes is guarded by versions. `fence` grows with every grant of the
+ *             name. A lease that is not renewed for its ttl ends, also where its process lives on. Its register holds the holder's text,
+ *             for people; nobody else puts there.
  * Watch       A hint that something below a prefix may have changed: it may come late, twice or never. Polling is the truth.
  * Time        Monotonic, of this process; a driver never compares times of two machines.
  * Ownership   Texts in results are the caller's struct or in the caller's arena. A session is closed by whoever opened it, its leases
@@ -83,7 +86,7 @@ struct cluster_driver {
     /* expect NULL: must be absent. *version: of what was written, with OK. */
     enum status (*put)(struct cluster_session *session, const char *name, struct text value, const struct cluster_version *expect,
                        enum cluster_result *result, struct cluster_version *version, struct error *err);
-    /* ABSENT when there was nothing; CONFLICT when another version is there. */
+    /* ABSENT when there was nothing; CONFLICT when another version is there. `expect` is never NULL. */
     enum status (*del)(struct cluster_session *session, const char *name, const struct cluster_version *expect, enum cluster_result *result,
                        struct error *err);
     enum status (*list)(struct cluster_session *session, const char *prefix, struct arena *arena, struct cluster_names *names,
@@ -99,7 +102,7 @@ struct cluster_driver {
     enum status (*lease_renew)(struct cluster_lease *lease, enum cluster_result *result, struct error *err);
     /* Ends the lease and frees it, whatever happens; an error only says that others will have to wait for the ttl. */
     enum status (*lease_release)(struct cluster_lease *lease, struct error *err);
-    /* NULL where the driver cannot know. `member`: the holder text of a lease. */
+    /* NULL where the driver cannot know. `member`: a holder's text, as its process once gave it to lease_acquire, granted or not. */
     enum cluster_liveness (*gone)(struct cluster_session *session, const char *member);
 };
 enum { CLUSTER_DRIVER_ABI = 1 };
@@ -118,5 +121,7 @@ void cluster_close(struct cluster_session *session, bool release_leases); /* NUL
 const struct cluster_driver *const *cluster_driver_list(uint32_t *count); /* lent until the thread's next call */
 /* Refuses what the head of this file does not allow. */
 enum status cluster_name_check(const char *name, struct error *err);
+enum status cluster_put_check(const char *name, struct text value, struct error *err); /* of the name, too */
+enum status cluster_lease_check(const char *name, const char *holder, int64_t ttl_us, struct error *err);
 
 #endif
