@@ -31,9 +31,19 @@ static int control_end(spate_session *session, enum status status)
 
 static enum status refuse_unseen(const struct control *self, const char *what, struct error *err)
 {
-    return error_set(err, ERROR_STORE_UNABLE,
-                     "whether job '%s' runs cannot be told from here, and nobody can be asked: its storage is not a folder; %s",
+    return error_set(err, ERROR_STORE_UNABLE, "whether job '%s' runs cannot be told from here: its storage is not a folder; %s",
                      self->record.name, what);
+}
+
+enum { UNSEEN_PATIENCE_MS = 60000 }; /* a process looks every 5 seconds, and when it has stored a checkpoint */
+
+/* Asks whoever runs it. */
+static enum status ask(const struct control *self, enum job_ask ask, const char *place, int64_t timeout_ms, const char **where,
+                       struct error *err)
+{
+    bool unseen = self->running == JOB_RUNNING_UNKNOWN;
+    int64_t patience_ms = unseen && timeout_ms > UNSEEN_PATIENCE_MS ? UNSEEN_PATIENCE_MS : timeout_ms;
+    return job_request_send(self->session->storage, self->record.id, ask, place, patience_ms * 1000, self->session->arena, where, err);
 }
 
 /* ---- stop, kill ---- */
@@ -44,17 +54,25 @@ static enum status mark(const struct control *self, enum job_desired desired, st
     return job_record_mark(self->session->storage, self->record.id, desired, err);
 }
 
+/* Nobody has answered. If that is because nobody runs it, this is all there is to do. */
+static enum status mark_unseen(const struct control *self, enum job_desired desired, enum status status, struct error *err)
+{
+    struct error ignored;
+    if (self->running == JOB_RUNNING_UNKNOWN && mark(self, desired, &ignored) == STATUS_OK) {
+        error_add_context(err, "it may be that none runs it: the job's record says '%s' now, and nobody starts it again by itself",
+                          job_desired_name(desired));
+    }
+    return status;
+}
+
 static enum status stop_job(struct control *self, const char *savepoint, int64_t timeout_ms, const char **where, struct error *err)
 {
     spate_session *session = self->session;
     const char *place = savepoint == NULL || savepoint[0] == '\0' ? NULL : savepoint;
     TRY(operation_absolute_place(session->arena, place, &place, err));
-    if (self->running == JOB_RUNNING_UNKNOWN) {
-        return refuse_unseen(self, "send SIGTERM to its process", err);
-    }
-    if (self->running == JOB_RUNNING_HERE) {
-        enum job_ask ask = savepoint == NULL ? JOB_ASK_STOP : JOB_ASK_STOP_SAVEPOINT;
-        TRY(job_request_send(session->storage, self->record.id, ask, place, timeout_ms * 1000, session->arena, where, err));
+    if (self->running != JOB_RUNNING_NOWHERE) {
+        enum status status = ask(self, savepoint == NULL ? JOB_ASK_STOP : JOB_ASK_STOP_SAVEPOINT, place, timeout_ms, where, err);
+        return status == STATUS_OK ? mark(self, DESIRED_STOPPED, err) : mark_unseen(self, DESIRED_STOPPED, status, err);
     } else if (savepoint != NULL) {
         TRY(operation_savepoint_at_rest(session, &self->record, place, where, err));
     }
@@ -75,15 +93,13 @@ int spate_job_stop(spate_session *session, const char *job, const char *savepoin
 static enum status kill_job(struct control *self, int64_t timeout_ms, struct error *err)
 {
     const char *ignored;
-    if (self->running == JOB_RUNNING_UNKNOWN) {
-        return refuse_unseen(self, "send SIGKILL to its process", err);
-    }
-    if (self->running == JOB_RUNNING_HERE) {
-        enum status status = job_request_send(self->session->storage, self->record.id, JOB_ASK_KILL, NULL, timeout_ms * 1000,
-                                              self->session->arena, &ignored, err);
-        if (status != STATUS_OK) {
+    if (self->running != JOB_RUNNING_NOWHERE) {
+        enum status status = ask(self, JOB_ASK_KILL, NULL, timeout_ms, &ignored, err);
+        if (status != STATUS_OK && self->pid != 0) {
             error_add_context(err, "`kill -9 %d` ends all jobs of that process; they lose nothing that a checkpoint names", self->pid);
-            return status;
+        }
+        if (status != STATUS_OK) {
+            return mark_unseen(self, DESIRED_KILLED, status, err);
         }
     }
     return mark(self, DESIRED_KILLED, err);

@@ -166,6 +166,18 @@ static void answer(spate_result *job, const struct job_request *request, struct 
     }
 }
 
+enum status jobs_answer(spate_result *job, struct error *err)
+{
+    struct arena *arena;
+    struct job_request request;
+    TRY_ALLOC(arena, arena_create(&job->session->budget, "requests"), err);
+    if (job_request_find(job->session->storage, checkpointer_job_id(job->checkpointer), arena, &request)) {
+        answer(job, &request, arena);
+    }
+    arena_destroy(arena);
+    return STATUS_OK;
+}
+
 /* How many jobs others have asked for. */
 static uint32_t answer_requests(spate_session *session, struct arena *arena)
 {

@@ -274,6 +274,10 @@ enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct
 int spate_result_step(spate_result *result, int64_t wait_ms, int *step)
 {
     enum status status = result_step(result, wait_ms, step, &result->session->error);
+    if (status == STATUS_OK && result->checkpointer != NULL && checkpointer_is_asked(result->checkpointer)) {
+        status = jobs_answer(result, &result->session->error);
+        *step = result->state == JOB_RUNNING ? *step : SPATE_STEP_ENDED;
+    }
     return status == STATUS_OK ? SPATE_OK : session_fail(result->session, status);
 }
 

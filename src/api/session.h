@@ -117,6 +117,8 @@ enum status operation_savepoint_at_rest(spate_session *session, const struct job
                                         struct error *err);
 /* api/jobs.c: the jobs of the session. */
 enum status jobs_list(spate_session *session, struct text_table *table, struct error *err);
+/* Does what was asked of the job from outside. */
+enum status jobs_answer(spate_result *job, struct error *err);
 enum status job_stop_run(spate_session *session, const struct ast_statement *statement, const char **message, struct arena *arena,
                          struct error *err);
 /* api/show.c: SHOW and DESCRIBE. */

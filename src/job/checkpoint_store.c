@@ -1,10 +1,15 @@
 /* The thread that brings a checkpoint to the storage. The job's thread touches `pending` and the generations only while the thread is not
  * BUSY. */
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "job/checkpointer_internal.h"
+#include "job/job_lock.h"
+
+enum { LISTEN_S = 5 };
 
 void checkpoint_generation_close(struct generation *generation)
 {
@@ -157,14 +162,41 @@ static enum status store(struct checkpointer *self, struct error *err)
     return status;
 }
 
+static void checkpoint_listen(struct checkpointer *self)
+{
+    if (self->listens && !atomic_load(&self->asked) && job_request_is_there(self->spec.storage, self->id)) {
+        atomic_store(&self->asked, true);
+    }
+}
+
+bool checkpointer_is_asked(struct checkpointer *self)
+{
+    return atomic_exchange(&self->asked, false);
+}
+
+/* Called with the mutex. Waits until there is something to do; meanwhile looks every few seconds whether somebody asks for something. */
+static void wait_for_work(struct checkpointer *self)
+{
+    while (self->writing != WRITING_BUSY && !self->leaving) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += LISTEN_S;
+        if (!self->listens) {
+            pthread_cond_wait(&self->changed, &self->mutex);
+        } else if (pthread_cond_timedwait(&self->changed, &self->mutex, &until) == ETIMEDOUT) {
+            pthread_mutex_unlock(&self->mutex);
+            checkpoint_listen(self);
+            pthread_mutex_lock(&self->mutex);
+        }
+    }
+}
+
 static void *thread_main(void *context)
 {
     struct checkpointer *self = context;
     pthread_mutex_lock(&self->mutex);
     for (;;) {
-        while (self->writing != WRITING_BUSY && !self->leaving) {
-            pthread_cond_wait(&self->changed, &self->mutex);
-        }
+        wait_for_work(self);
         if (self->writing != WRITING_BUSY) {
             break;
         }
@@ -182,6 +214,7 @@ static void *thread_main(void *context)
             (void)!checkpoint_merge(self, &ignored); /* if not, the chains serve as they are */
         }
         (void)!storage_sweep_due(&self->sweeper, self->spec.storage, &ignored); /* if not, the next time */
+        checkpoint_listen(self);
         pthread_mutex_lock(&self->mutex);
         self->merging = false;
         pthread_cond_broadcast(&self->changed);

@@ -61,6 +61,7 @@ enum status checkpointer_open(const struct checkpointer_spec *spec, struct check
         return status;
     }
     self->last_started_us = self->last_ended_us = now_us(self);
+    self->listens = !spec->settings.savepoint_only && !job_lock_is_possible(spec->storage);
     self->sweeper = (struct storage_sweeper){.ran = true, .last_us = self->last_started_us};
     *checkpointer = self;
     *start = self->start;

@@ -93,6 +93,8 @@ bool checkpointer_is_following(const struct checkpointer *self);
 enum follow_outcome { FOLLOW_GOES_ON, FOLLOW_TOOK_OVER /* with a first checkpoint */, FOLLOW_FINISHED /* the job has ended */ };
 enum status checkpointer_follow(struct checkpointer *self, struct job *job, int64_t wait_us, enum follow_outcome *outcome,
                                 struct error *err);
+/* Where storage is no folder: has somebody asked for something, since the last call? Then job_request_find finds it. */
+bool checkpointer_is_asked(struct checkpointer *self);
 void checkpointer_close(struct checkpointer *self);
 
 struct checkpoint_figures {

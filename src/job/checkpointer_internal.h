@@ -3,6 +3,7 @@
 #define SPATE_JOB_CHECKPOINTER_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/random.h"
 #include "job/checkpointer.h"
@@ -108,6 +109,8 @@ struct checkpointer {
     struct pending pending;
     pthread_t thread;
     bool has_thread, leaving;
+    bool listens;          /* nobody can signal this process: the thread looks for requests */
+    atomic_bool asked;     /* it has found one */
     bool merging;          /* the thread is at the generations: no new checkpoint, none dropped */
     pthread_mutex_t mutex; /* guards writing, merging, leaving */
     pthread_cond_t changed;

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/random.h"
 #include "storage/file_system.h"
 
 /* A process that was killed holds its lock until the kernel has cleared it away: that is waited for. */
-enum { LOCK_POLL_US = 20000, LOCK_PATIENCE_US = 2000000, PATH_BYTES = 4096, REQUEST_BYTES = 8192 };
+enum { LOCK_POLL_US = 20000, LOCK_PATIENCE_US = 2000000, PATH_BYTES = 4096 };
 
 /* ---- the lock ---- */
 
@@ -193,161 +191,7 @@ enum job_running job_lock_look(struct storage *storage, const char *id, int *pid
     return held ? JOB_RUNNING_HERE : JOB_RUNNING_NOWHERE;
 }
 
-/* ---- requests ---- */
-
-/* Whole or not at all: written beside, then renamed. */
-static bool message_write(const char *path, const char *text)
-{
-    char beside[PATH_BYTES + 16];
-    snprintf(beside, sizeof beside, "%s.%d", path, (int)getpid());
-    FILE *file = fopen(beside, "we");
-    if (file == NULL) {
-        return false;
-    }
-    bool written = fputs(text, file) >= 0;
-    written = fclose(file) == 0 && written;
-    if (!written || rename(beside, path) != 0) {
-        unlink(beside);
-        return false;
-    }
-    return true;
-}
-
-/* The lines of a message in the arena; false: there is none. */
-static bool message_read(const char *path, struct arena *arena, const char **lines, uint32_t count)
-{
-    char text[REQUEST_BYTES];
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        return false;
-    }
-    size_t length = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[length] = '\0';
-    char *at = text;
-    for (uint32_t i = 0; i < count; i++) {
-        size_t line = i + 1 < count ? strcspn(at, "\n") : strlen(at);
-        lines[i] = arena_text(arena, at, line);
-        if (lines[i] == NULL) {
-            return false;
-        }
-        at += line + (at[line] == '\n');
-    }
-    return true;
-}
-
-static bool find_reply(struct storage *storage, const char *id, const char *token, struct arena *arena, const char **lines)
-{
-    char path[PATH_BYTES];
-    lock_path(storage, id, ".reply", path, sizeof path);
-    return message_read(path, arena, lines, 3) && strcmp(lines[0], token) == 0;
-}
-
-#define X(ask, name) name,
-static const char *const asks[JOB_ASK_COUNT] = {JOB_ASK_LIST(X)};
-#undef X
-
-struct asked {
-    struct storage *storage;
-    const char *id, *token, *what;
-    int64_t until_us;
-};
-
-static bool is_late(const struct asked *asked)
-{
-    const struct clock *clock = storage_clock(asked->storage);
-    return clock->monotonic_us(clock) > asked->until_us;
-}
-
-static enum status wait_for_reply(const struct asked *asked, struct arena *arena, const char **where, struct error *err)
-{
-    const char *lines[3];
-    int pid;
-    while (!find_reply(asked->storage, asked->id, asked->token, arena, lines)) {
-        if (job_lock_look(asked->storage, asked->id, &pid) != JOB_RUNNING_HERE &&
-            !find_reply(asked->storage, asked->id, asked->token, arena, lines)) {
-            return error_set(err, ERROR_STORE_UNAVAILABLE, "the process that runs job %s ended before it had answered (%s)", asked->id,
-                             asked->what);
-        }
-        if (is_late(asked)) {
-            return error_set(err, ERROR_STORE_UNAVAILABLE, "process %d, which runs job %s, did not answer in time (%s)", pid, asked->id,
-                             asked->what);
-        }
-        usleep(LOCK_POLL_US);
-    }
-    if (strcmp(lines[1], "ok") != 0) {
-        return error_set(err, ERROR_STORE_UNAVAILABLE, "the process that runs job %s could not do it (%s): %s", asked->id, asked->what,
-                         lines[2]);
-    }
-    *where = lines[2];
-    return STATUS_OK;
-}
-
-static enum status wait_for_end(const struct asked *asked, struct error *err)
-{
-    int pid;
-    while (job_lock_look(asked->storage, asked->id, &pid) == JOB_RUNNING_HERE) {
-        if (is_late(asked)) {
-            return error_set(err, ERROR_STORE_UNAVAILABLE, "process %d has ended job %s, but not let go of it in time", pid, asked->id);
-        }
-        usleep(LOCK_POLL_US);
-    }
-    return STATUS_OK;
-}
-
-static enum status write_request(const struct asked *asked, const char *place, const char *path, struct error *err)
-{
-    char text[REQUEST_BYTES];
-    int length = snprintf(text, sizeof text, "%s\n%s\n%s", asked->token, asked->what, place == NULL ? "" : place);
-    return length < (int)sizeof text && message_write(path, text)
-               ? STATUS_OK
-               : error_set(err, ERROR_STORE_UNAVAILABLE, "cannot write '%s': %s", path, strerror(errno));
-}
-
-enum status job_request_send(struct storage *storage, const char *id, enum job_ask ask, const char *place, int64_t timeout_us,
-                             struct arena *arena, const char **where, struct error *err)
-{
-    char path[PATH_BYTES], reply[PATH_BYTES], token[RANDOM_NAME_BYTES];
-    const struct clock *clock = storage_clock(storage);
-    int pid;
-    if (job_lock_look(storage, id, &pid) != JOB_RUNNING_HERE || pid <= 0) {
-        return error_set(err, ERROR_STORE_UNAVAILABLE, "no process that runs job %s can be asked", id);
-    }
-    struct random_source random;
-    random_open(&random, 0);
-    random_name(&random, token);
-    const struct asked asked = {storage, id, token, asks[ask], clock->monotonic_us(clock) + timeout_us};
-    lock_path(storage, id, ".request", path, sizeof path);
-    lock_path(storage, id, ".reply", reply, sizeof reply);
-    TRY(write_request(&asked, place, path, err));
-    enum status status = kill(pid, SIGUSR1) == 0
-                             ? wait_for_reply(&asked, arena, where, err)
-                             : error_set(err, ERROR_STORE_UNAVAILABLE, "process %d, which runs job %s, cannot be asked from here: %s", pid,
-                                         id, strerror(errno));
-    unlink(path);
-    unlink(reply);
-    return status != STATUS_OK || ask == JOB_ASK_SAVEPOINT ? status : wait_for_end(&asked, err);
-}
-
-bool job_request_find(struct storage *storage, const char *id, struct arena *arena, struct job_request *request)
-{
-    char path[PATH_BYTES];
-    const char *lines[3];
-    if (store_folder(storage) == NULL) {
-        return false;
-    }
-    lock_path(storage, id, ".request", path, sizeof path);
-    if (!message_read(path, arena, lines, 3)) {
-        return false;
-    }
-    for (uint32_t ask = 0; ask < JOB_ASK_COUNT; ask++) {
-        if (strcmp(asks[ask], lines[1]) == 0) {
-            *request = (struct job_request){(enum job_ask)ask, lines[0], lines[2]};
-            return true;
-        }
-    }
-    return false;
-}
+/* ---- nothing is left ---- */
 
 struct forgotten {
     const char *folder, *prefix;
@@ -385,14 +229,4 @@ void job_lock_forget(struct storage *storage, const char *id)
         lock_path(storage, id, suffixes[i], path, sizeof path);
         unlink(path);
     }
-}
-
-void job_request_answer(struct storage *storage, const char *id, const struct job_request *request, const char *where, const char *failure)
-{
-    char path[PATH_BYTES], text[REQUEST_BYTES];
-    lock_path(storage, id, ".request", path, sizeof path);
-    unlink(path);
-    lock_path(storage, id, ".reply", path, sizeof path);
-    snprintf(text, sizeof text, "%s\n%s\n%s", request->token, failure == NULL ? "ok" : "error", failure == NULL ? where : failure);
-    (void)message_write(path, text);
 }

@@ -5,7 +5,9 @@
  *             <jobs' folder>/locks/<id>.ticks.N   tick_stream.h
  *             <jobs' folder>/locks/<id>.request   token, what is asked for, a savepoint's place (with SIGUSR1)
  *             <jobs' folder>/locks/<id>.reply     token, "ok" or "error", then the place or the reason
- * Limits      Storage in a folder. Elsewhere there is no lock (manifests alone fence), and nobody can be asked.
+ *             elsewhere: jobs/<id>/messages/request and reply (storage/job_messages.h), which the process that runs the job looks for now
+ *             and then (checkpointer_is_asked)
+ * Limits      Storage in a folder. Elsewhere there is no lock: manifests alone fence, and nobody can tell whether the job runs.
  * Threads     Any; a lock belongs to whoever took it.
  */
 #ifndef SPATE_JOB_JOB_LOCK_H
@@ -44,10 +46,13 @@ enum job_running job_lock_look(struct storage *storage, const char *id, int *pid
 #define X(ask, name) JOB_ASK_##ask,
 enum job_ask { JOB_ASK_LIST(X) JOB_ASK_COUNT };
 #undef X
-/* Asks the process that runs the job, and waits until it has done so; when the job was to end, also until it has let go of it. *where: the
+/* Asks the process that runs the job, and waits until it has done so; when the job was to end, also until it has let go of it (where that
+ * can be seen). *where: the
  * savepoint's place, in the arena; "": none was asked for. */
 enum status job_request_send(struct storage *storage, const char *id, enum job_ask ask, const char *place, int64_t timeout_us,
                              struct arena *arena, const char **where, struct error *err);
+/* Without a folder: does somebody ask? Reads the storage. */
+bool job_request_is_there(struct storage *storage, const char *id);
 /* The process's side: is there a request? Its place and token are in the arena. */
 struct job_request {
     enum job_ask ask;
