@@ -220,6 +220,10 @@ static void print_bound(const struct over_relation *over, int64_t bound, const c
         text_append_text(out, "unbounded");
     } else if (over->unit == FRAME_ROWS) {
         text_append_format(out, "%lld", (long long)bound);
+    } else if (over->approximate) {
+        double distance;
+        memcpy(&distance, &bound, sizeof distance);
+        text_append_format(out, "%.17g", distance);
     } else {
         print_duration(bound, out);
     }

@@ -182,6 +182,7 @@ struct over_item {
     const struct expression **order; /* values; `order_keys` says how */
     struct sort_key *order_keys;
     uint32_t partition_count, order_count;
+    bool approximate; /* as in over_relation */
     enum frame_unit unit;
     int64_t preceding, following;
     bool default_frame;

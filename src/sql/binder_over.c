@@ -1,6 +1,9 @@
 /* OVER calls: aggregates and window functions over a partition's rows. */
 #include <string.h>
 
+#include "data/calendar.h"
+#include "data/decimal.h"
+#include "functions/program.h"
 #include "sql/binder_internal.h"
 
 /* ---- functions that need OVER ---- */
@@ -81,7 +84,110 @@ static enum status find_named_window(const struct over_calls *over, const struct
     return STATUS_OK;
 }
 
-static enum status frame_bound(struct binder *binder, struct scope *scope, const struct over_item *item, enum ast_frame_bound bound,
+/* ---- distances of RANGE ---- */
+
+#define SIGN_BIT (UINT64_C(1) << 63) /* of a double */
+
+/* A number of units, rounded to whole ones: keys that are at most `distance` apart are so in whole units below it, those that are at least so
+ * far apart (`up`) in whole units above it. */
+static int64_t whole_units(int128_t distance, int128_t unit, bool up)
+{
+    int128_t units = distance / unit + (up && distance % unit > 0);
+    return units > INT64_MAX - 1 ? INT64_MAX - 1 : (int64_t)units;
+}
+
+static enum status interval_distance(struct binder *binder, struct scope *scope, const struct ast_expression *value, int64_t unit, bool up,
+                                     int64_t *distance, struct error *err)
+{
+    int64_t us;
+    TRY(bind_constant_interval(binder, scope, value, "a bound of the frame", &us, err));
+    *distance = us < 0 ? -1 : whole_units(us, unit, up);
+    return STATUS_OK;
+}
+
+/* A constant number, exact or not. */
+static enum status bind_constant_number(struct binder *binder, struct scope *scope, const struct ast_expression *ast,
+                                        const struct vector **constant, struct error *err)
+{
+    const struct expression *expression;
+    TRY(bind_scalar(binder, scope, ast, &expression, err));
+    if (!expression_is_constant(expression) || !type_is_numeric(expression->type)) {
+        return bind_refuse(&ast->at, ERROR_INVALID_WINDOW, err, "a bound of the frame must be a constant number, not %s",
+                           bind_type_text(binder, expression->type));
+    }
+    TRY(bind_place(program_evaluate_constant(binder->arena, binder->context->evaluation, expression, constant, err), &ast->at, err));
+    return vector_is_valid(*constant, 0) ? STATUS_OK
+                                         : bind_refuse(&ast->at, ERROR_INVALID_WINDOW, err, "a bound of the frame must not be NULL");
+}
+
+static enum status exact_distance(struct binder *binder, struct scope *scope, const struct ast_expression *value, int32_t scale, bool up,
+                                  int64_t *distance, struct error *err)
+{
+    const struct vector *constant;
+    TRY(bind_constant_number(binder, scope, value, &constant, err));
+    if (type_is_approximate(constant->type)) {
+        return bind_refuse(&value->at, ERROR_INVALID_WINDOW, err,
+                           "a bound of the frame must be exact, as its ORDER BY is: write 1.5, not 1.5E0");
+    }
+    int128_t number = vector_get_integer(constant, 0), limit = decimal_power_of_ten(18);
+    int32_t given = constant->type->kind == TYPE_DECIMAL ? constant->type->scale : 0;
+    if (number < 0 || number > limit * decimal_power_of_ten(given < 18 ? given : 18)) { /* as far as keys can be apart */
+        *distance = number < 0 ? -1 : INT64_MAX - 1;
+    } else if (given > scale) {
+        *distance = whole_units(number, decimal_power_of_ten(given - scale), up);
+    } else {
+        *distance = whole_units(number * decimal_power_of_ten(scale - given), 1, up);
+    }
+    return STATUS_OK;
+}
+
+static enum status double_distance(struct binder *binder, struct scope *scope, const struct ast_expression *value, int64_t *distance,
+                                   struct error *err)
+{
+    const struct expression *expression;
+    const struct vector *constant;
+    TRY(bind_constant_number(binder, scope, value, &constant, err));
+    TRY(bind_scalar(binder, scope, value, &expression, err));
+    TRY(bind_cast(binder, &expression, &type_double, err));
+    TRY(bind_place(program_evaluate_constant(binder->arena, binder->context->evaluation, expression, &constant, err), &value->at, err));
+    double number = vector_double(constant)[0];
+    *distance = -1;
+    if (number >= 0) {
+        number = number == 0 ? 0 : number; /* not -0 */
+        memcpy(distance, &number, sizeof number);
+    }
+    return STATUS_OK;
+}
+
+/* Between the values of the only key; what it is counted in: struct over_relation. */
+static enum status bind_range_distance(struct binder *binder, struct scope *scope, struct over_item *item,
+                                       const struct ast_expression *value, bool up, int64_t *distance, struct error *err)
+{
+    const struct type *type = item->order[0]->type;
+    if (item->order_count != 1) {
+        return bind_refuse(&value->at, ERROR_INVALID_WINDOW, err, "RANGE with a distance takes one key in ORDER BY, not %u",
+                           item->order_count);
+    }
+    if (type_is_timestamp(type)) {
+        return interval_distance(binder, scope, value, 1, up, distance, err);
+    }
+    if (type->kind == TYPE_DATE || type->kind == TYPE_TIME) {
+        return interval_distance(binder, scope, value, type->kind == TYPE_DATE ? US_PER_DAY : US_PER_MS, up, distance, err);
+    }
+    if (type_is_approximate(type)) {
+        item->approximate = true;
+        return double_distance(binder, scope, value, distance, err);
+    }
+    if (type_is_integer(type) || (type->kind == TYPE_DECIMAL && type_physical(type) == PHYSICAL_INT64)) {
+        return exact_distance(binder, scope, value, type->kind == TYPE_DECIMAL ? type->scale : 0, up, distance, err);
+    }
+    return bind_refuse(
+        &value->at, ERROR_NOT_SUPPORTED, err,
+        "RANGE with a distance over an ORDER BY of type %s: it takes numbers (of up to 18 digits, if DECIMAL), dates and times",
+        bind_type_text(binder, type));
+}
+
+static enum status frame_bound(struct binder *binder, struct scope *scope, struct over_item *item, enum ast_frame_bound bound,
                                const struct ast_expression *value, bool start, int64_t *distance, struct error *err)
 {
     int64_t sign = 1;
@@ -100,17 +206,32 @@ static enum status frame_bound(struct binder *binder, struct scope *scope, const
         sign = start ? -1 : 1;
         break;
     }
-    bool times = item->unit == FRAME_RANGE && item->order_count == 1 && type_is_timestamp(item->order[0]->type);
-    if (times) {
-        TRY(bind_constant_interval(binder, scope, value, "a bound of the frame", distance, err));
+    if (item->unit == FRAME_RANGE) {
+        TRY(bind_range_distance(binder, scope, item, value, sign < 0, distance, err));
     } else {
         TRY(bind_constant_int64(binder, scope, value, "a bound of the frame", distance, err));
     }
     if (*distance < 0) {
         return bind_refuse(&value->at, ERROR_INVALID_WINDOW, err, "a bound of a frame must not be negative");
     }
-    *distance *= sign;
+    *distance = !item->approximate || *distance == 0 ? *distance * sign : sign < 0 ? (int64_t)((uint64_t)*distance | SIGN_BIT) : *distance;
     return STATUS_OK;
+}
+
+/* The number that the bits are of. */
+static double distance_of(int64_t bits)
+{
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+static bool frame_is_empty(const struct over_item *item)
+{
+    if (item->preceding == FRAME_UNBOUNDED || item->following == FRAME_UNBOUNDED) {
+        return false;
+    }
+    return item->approximate ? -distance_of(item->preceding) > distance_of(item->following) : -item->preceding > item->following;
 }
 
 static enum status bind_frame(struct binder *binder, struct scope *scope, const struct ast_window *ast, struct over_item *item,
@@ -132,7 +253,7 @@ static enum status bind_frame(struct binder *binder, struct scope *scope, const 
     }
     TRY(frame_bound(binder, scope, item, ast->start, ast->start_value, true, &item->preceding, err));
     TRY(frame_bound(binder, scope, item, ast->end, ast->end_value, false, &item->following, err));
-    if (item->preceding != FRAME_UNBOUNDED && item->following != FRAME_UNBOUNDED && -item->preceding > item->following) {
+    if (frame_is_empty(item)) {
         return bind_refuse(&ast->at, ERROR_INVALID_WINDOW, err, "the frame ends before it begins");
     }
     return STATUS_OK;
@@ -163,6 +284,13 @@ static enum status bind_over_function(struct binder *binder, struct scope *scope
     const struct expression **args = NULL;
     struct over_call *call = &item->call;
     const struct over_function *function = find_over_function(ast->function);
+    if (ast->within_group_count > 0) {
+        return bind_refuse(&ast->at, ERROR_NOT_SUPPORTED, err, "ORDER BY inside %s is not supported", ast->function);
+    }
+    if (function != NULL && (ast->ignore_nulls || ast->filter != NULL)) {
+        return bind_refuse(&ast->at, ERROR_NOT_SUPPORTED, err, "%s with %s is not supported", ast->ignore_nulls ? "IGNORE NULLS" : "FILTER",
+                           ast->function);
+    }
     if (!ast->star_argument) {
         TRY(bind_scalars(binder, scope, ast->args, ast->arg_count, &args, err));
         call->arg_count = ast->arg_count;
@@ -254,7 +382,8 @@ static bool same_expressions(const struct expression *const *one, const struct e
 static bool same_over(const struct over_item *one, const struct over_item *two)
 {
     if (one->partition_count != two->partition_count || one->order_count != two->order_count || one->unit != two->unit ||
-        one->preceding != two->preceding || one->following != two->following || one->default_frame != two->default_frame) {
+        one->preceding != two->preceding || one->following != two->following || one->approximate != two->approximate ||
+        one->default_frame != two->default_frame) {
         return false;
     }
     for (uint32_t i = 0; i < one->order_count; i++) {
@@ -311,6 +440,7 @@ static enum status place_window(struct extension *extension, const struct over_i
                                    .unit = item->unit,
                                    .preceding = item->preceding,
                                    .following = item->following,
+                                   .approximate = item->approximate,
                                    .default_frame = item->default_frame};
     return STATUS_OK;
 }

@@ -131,8 +131,10 @@ struct over_relation {
     const struct sort_key *order;
     uint32_t order_count;
     enum frame_unit unit;
-    int64_t preceding; /* rows, or us for RANGE over a time; FRAME_UNBOUNDED; 0: current row */
-    int64_t following; /* likewise; streaming allows 0 */
+    /* Rows; of RANGE what lies between two keys, in the unit in which they are stored (us, days, the last digit of a DECIMAL), or, with
+     * `approximate`, the bits of a double. FRAME_UNBOUNDED; 0: current row. Negative: on the other side of it. */
+    int64_t preceding, following;
+    bool approximate;
     bool default_frame;
     const struct over_call *calls;
     uint32_t call_count;

@@ -48,9 +48,6 @@ enum status over_bind_function(const struct over_call *call, struct over_bound *
         }
         bound->function = functions[i].function;
         bound->number = functions[i].number;
-        if (call->ignore_nulls || call->filter != NULL) {
-            return error_set(err, ERROR_NOT_SUPPORTED, "IGNORE NULLS or FILTER with %s is not supported", call->name);
-        }
         return functions[i].number == 0 ? STATUS_OK : bind_number(call, functions[i].number_arg, bound, err);
     }
     return error_set(err, ERROR_NOT_SUPPORTED, "%s in OVER is not supported", call->name);

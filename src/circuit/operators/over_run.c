@@ -1,5 +1,6 @@
 #include "circuit/operators/over_run.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,26 @@ static uint32_t clamp(int64_t at, int64_t offset, uint32_t count)
     return sum < 0 ? 0 : sum > count ? count : (uint32_t)sum;
 }
 
+/* How far the item's key lies behind that of another in their order, as a double. */
+static double double_distance(const struct over_run *run, const struct sorted_item *item, const struct sorted_item *from)
+{
+    double distance = row_order_double(item->prefix, run->order->keys) - row_order_double(from->prefix, run->order->keys);
+    return run->order->keys[0].descending ? -distance : distance;
+}
+
+static double distance_of(int64_t bits)
+{
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+/* A key that nothing is a finite distance from: its frame is its peers. */
+static bool stands_alone(const struct over_run *run, int64_t prefix)
+{
+    return is_null_prefix(prefix) || (run->spec->over.approximate && !isfinite(row_order_double(prefix, run->order->keys)));
+}
+
 static uint32_t frame_begin(const struct over_run *run, const struct over_items *items, uint32_t at, uint32_t begin)
 {
     const struct over_relation *over = &run->spec->over;
@@ -82,8 +103,19 @@ static uint32_t frame_begin(const struct over_run *run, const struct over_items 
         return wanted > begin ? wanted : begin;
     }
     int64_t prefix = items->items[at].prefix;
-    if (over->preceding == 0 || is_null_prefix(prefix)) {
+    if (over->preceding == 0 || stands_alone(run, prefix)) {
         while (begin < at && !are_peers(run, items, begin, at)) {
+            begin++;
+        }
+        while (over->preceding < 0 && begin < items->count && are_peers(run, items, begin, at)) { /* it begins behind them */
+            begin++;
+        }
+        return begin;
+    }
+    if (over->approximate) {
+        double least = -distance_of(over->preceding);
+        while (begin < items->count &&
+               (items->items[begin].prefix == INT64_MIN || !(double_distance(run, &items->items[begin], &items->items[at]) >= least))) {
             begin++;
         }
         return begin;
@@ -108,9 +140,20 @@ static uint32_t frame_end(const struct over_run *run, const struct over_items *i
         return wanted > end ? wanted : end;
     }
     int64_t prefix = items->items[at].prefix;
-    if (over->following == 0 || is_null_prefix(prefix)) {
+    if (over->following < 0 && stands_alone(run, prefix)) {
+        return end;
+    }
+    if (over->following == 0 || stands_alone(run, prefix)) {
         end = end > at ? end : at;
         while (end < items->count && are_peers(run, items, end, at)) {
+            end++;
+        }
+        return end;
+    }
+    if (over->approximate) {
+        double most = distance_of(over->following);
+        while (end < items->count && items->items[end].prefix != INT64_MAX &&
+               !(double_distance(run, &items->items[end], &items->items[at]) > most)) {
             end++;
         }
         return end;
@@ -481,7 +524,7 @@ enum status over_run_open(struct over_run *run, struct node *node, const struct 
     run->by_peers = over->unit == FRAME_RANGE;
     bool spans =
         (over->preceding != 0 && over->preceding != FRAME_UNBOUNDED) || (over->following != 0 && over->following != FRAME_UNBOUNDED);
-    if (over->unit == FRAME_RANGE && spans && !order->exact && !spec->processing_time) {
+    if (over->unit == FRAME_RANGE && spans && !order->exact && !over->approximate && !spec->processing_time) {
         return error_set(err, ERROR_NOT_SUPPORTED, "RANGE with a distance over this ORDER BY is not supported");
     }
     for (uint32_t i = 0; i < CHUNK_ROWS; i++) {

@@ -1,5 +1,6 @@
 #include "circuit/operators/sorted_rows.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +86,18 @@ int64_t row_order_prefix(const struct row_order *order, const struct batch *batc
     }
     int64_t prefix = prefix_of_value(vector, row);
     return key->descending ? ~prefix : prefix;
+}
+
+double row_order_double(int64_t prefix, const struct sort_key *key)
+{
+    prefix = key->descending ? ~prefix : prefix;
+    if (prefix >= INT64_MAX - 1) {
+        return NAN;
+    }
+    int64_t bits = prefix < 0 ? (int64_t)((uint64_t)INT64_MIN - (uint64_t)prefix) : prefix;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
 }
 
 int row_order_compare_keys(const struct row_order *order, const struct sorted_item *left, const struct sorted_item *right)

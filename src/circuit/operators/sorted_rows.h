@@ -37,6 +37,8 @@ enum status row_order_init(struct row_order *order, struct arena *arena, const s
                            const struct sort_key *keys, uint32_t key_count, bool ordered, struct error *err);
 /* The prefix of a row of a batch whose columns are those of the store. */
 int64_t row_order_prefix(const struct row_order *order, const struct batch *batch, uint32_t row);
+/* The FLOAT or DOUBLE that a prefix of the first key was made of; NaN for NaN. Not for NULL. */
+double row_order_double(int64_t prefix, const struct sort_key *key);
 int row_order_compare_keys(const struct row_order *order, const struct sorted_item *left, const struct sorted_item *right);
 int row_order_compare(const struct row_order *order, const struct sorted_item *left, const struct sorted_item *right);
 

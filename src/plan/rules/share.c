@@ -78,7 +78,8 @@ static bool overs_equal(const struct over_relation *left, const struct over_rela
 {
     bool same = left->partition_count == right->partition_count && left->order_count == right->order_count && left->unit == right->unit &&
                 left->preceding == right->preceding && left->following == right->following && left->default_frame == right->default_frame &&
-                left->call_count == right->call_count && columns_equal(left->partition, right->partition, left->partition_count) &&
+                left->approximate == right->approximate && left->call_count == right->call_count &&
+                columns_equal(left->partition, right->partition, left->partition_count) &&
                 keys_equal(left->order, right->order, left->order_count);
     for (uint32_t i = 0; same && i < left->call_count; i++) {
         const struct over_call *l = &left->calls[i], *r = &right->calls[i];
