@@ -218,7 +218,7 @@ static enum status dedup_remove(struct dedup_node *self, const uint32_t *slots, 
         dedup_forget(self, &states[slots[i]]);
         key_table_remove(self->table, slots[i]);
         ttl_forget(&self->ttl, slots[i]);
-        if (self->cold == NULL && self->node.circuit->incremental) {
+        if (self->node.circuit->incremental) {
             TRY(dirty_slots_mark(&self->dirty, slots[i], err));
         }
     }
