@@ -27,6 +27,7 @@ struct driver_check_options {
     bool hints;          /* the driver gives hints: D19 waits for them */
     const char *faults;  /* NULL, or a command: see below */
     const char *restart; /* NULL, or a command that restarts the servers, one by one (D21) */
+    int64_t outage_us;   /* D15: how long every request fails: 20 s */
     int64_t gap_us;      /* D21: the longest time without an answer; 0: any */
     const char *denied;  /* NULL, or an option NAME=VALUE that makes the credentials wrong (D17) */
     const char *only;    /* NULL, or ids and parts of names, separated by commas */

@@ -17,13 +17,14 @@ static void print(void *context, const char *id, const char *name, enum driver_c
 }
 
 struct settings {
-    struct duration ttl, gap;
+    struct duration ttl, gap, outage;
     int64_t increments, rounds, names, cycles;
     bool hints;
     const char *faults, *restart, *denied, *only;
 };
 static const struct option_def defs[] = {
     {.name = "--ttl", OPTION_DURATION(struct settings, ttl), .initial = "1 s"},
+    {.name = "--outage", OPTION_DURATION(struct settings, outage), .initial = "20 s"},
     {.name = "--gap", OPTION_DURATION(struct settings, gap), .initial = "0 s"},
     {.name = "--increments", OPTION_INT64(struct settings, increments), .initial = "10000"},
     {.name = "--rounds", OPTION_INT64(struct settings, rounds), .initial = "20"},
@@ -76,6 +77,7 @@ int main(int argument_count, char **arguments)
     if (status == STATUS_OK) {
         run.uri = arguments[1];
         run.ttl_us = settings.ttl.us;
+        run.outage_us = settings.outage.us;
         run.gap_us = settings.gap.us;
         run.increments = (uint32_t)settings.increments;
         run.rounds = (uint32_t)settings.rounds;
