@@ -2,7 +2,8 @@
  *
  * For         `spate errors`, messages, tests. One list; nothing else names a number.
  * Invariants  Numbers are never reused. 1000: SQL text, names, types; 2000: values; 3000: sources, files, formats;
- *             4000: sinks; 5000: limits; 6000: jobs and sessions; 7000: stores and modules; 9000: faults of ours. Within a range, add at its end.
+ *             4000: sinks; 5000: limits; 6000: jobs and sessions; 7000: stores and modules (7200: the control log);
+ *             9000: faults of ours. Within a range, add at its end.
  */
 #ifndef SPATE_BASE_ERROR_CODES_H
 #define SPATE_BASE_ERROR_CODES_H
@@ -79,6 +80,16 @@
     X(CLUSTER_DENIED, 7104, DENIED, "42501", "check the credentials and their rights on the coordination service")                         \
     X(CLUSTER_LEASE, 7105, INVALID_OPTION, "22023", "set lease.ttl and the service's own limit so that they agree")                        \
     X(CLUSTER_UNFIT, 7106, UNSUPPORTED, "0A000", "use a service or file system that keeps what docs/cluster.md asks of it")                \
+    X(CTL_UNKNOWN_VERB, 7201, INVALID_OPTION, "42883", "use a verb that docs/control-log.md lists")                                        \
+    X(CTL_BAD_ARGUMENTS, 7202, INVALID_OPTION, "22023",                                                                                    \
+      "correct the arguments that are named; docs/control-log.md lists what each verb takes")                                              \
+    X(CTL_TOO_LARGE, 7203, LIMIT, "54000", "put the body into the storage, and its hash or name into the edit")                            \
+    X(CTL_NO_GROUND, 7204, UNSUPPORTED, "0A000", "nothing was changed: do it another way, or restart the job with what it needs")          \
+    X(CTL_MEMBER_UNABLE, 7205, UNSUPPORTED, "0A000", "upgrade or stop the processes that are named, then propose it again")                \
+    X(CTL_EXPECTED_OTHER, 7206, INVALID_OPTION, "40001", "look at what has changed since, then propose it again")                          \
+    X(CTL_KEY_REUSED, 7207, INVALID_OPTION, "23505", "give a new edit a new key")                                                          \
+    X(CTL_NOT_PERMITTED, 7208, DENIED, "42501", "ask who may grant the right on this job")                                                 \
+    X(CTL_EXPIRED, 7209, UNAVAILABLE, "57014", "see that the job has a leader, then propose it again")                                     \
     X(INTERNAL, 9001, INTERNAL, "XX000", "report it with the statement and the message")
 
 #define X(name, number, status, sqlstate, remedy) ERROR_##name = (number),
