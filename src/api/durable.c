@@ -4,6 +4,7 @@
 #include "api/session.h"
 #include "base/random.h"
 #include "storage/job_definition.h"
+#include "storage/job_outputs.h"
 
 struct job_name {
     struct job_name *next;
@@ -111,6 +112,16 @@ enum status durable_open(spate_result *result, struct plan_context *context, str
     }
     return session->script == NULL ? job_record_mark(session->storage, context->job_id, DESIRED_RUNNING, err)
                                    : job_definition_write(session->storage, context->job_id, session->script, err);
+}
+
+enum status durable_note_outputs(spate_result *result, struct error *err)
+{
+    struct job_outputs outputs;
+    if (result->checkpointer == NULL || checkpointer_is_following(result->checkpointer)) {
+        return STATUS_OK;
+    }
+    TRY(plan_list_leavings(result->plan, &outputs.places, &outputs.count, err));
+    return job_outputs_add(result->session->storage, checkpointer_job_id(result->checkpointer), &outputs, err);
 }
 
 /* ---- savepoints ---- */

@@ -1,12 +1,16 @@
 /* Ending and removing jobs from outside (spate/operations.h). A job that runs is asked by way of its lock; else its record is marked, and an
  * attempt to start it again sees that (recovery.c). */
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "api/session.h"
+#include "connectors/sink.h"
 #include "job/job_lock.h"
 #include "spate/operations.h"
 #include "state/saved_state.h"
 #include "storage/job_definition.h"
+#include "storage/job_outputs.h"
 
 struct control {
     spate_session *session;
@@ -117,6 +121,23 @@ int spate_job_kill(spate_session *session, const char *job, int64_t timeout_ms)
 
 /* ---- remove ---- */
 
+/* What its sinks have left that was never shown. */
+static enum status discard_outputs(const struct job_outputs *outputs, struct error *err)
+{
+    for (uint32_t i = 0; i < outputs->count; i++) {
+        char name[64];
+        const char *blank = strchr(outputs->places[i], ' ');
+        snprintf(name, sizeof name, "%.*s", (int)(blank == NULL ? 0 : blank - outputs->places[i]), outputs->places[i]);
+        const struct sink_type *type = sink_type_find(name);
+        enum status status = type == NULL || type->discard == NULL ? STATUS_OK : type->discard(blank + 1, err);
+        if (status != STATUS_OK) {
+            error_add_context(err, "the job is removed, but not all of what it has left in '%s'", blank + 1);
+            return status;
+        }
+    }
+    return STATUS_OK;
+}
+
 /* The lock is held meanwhile, so that nobody starts the job. */
 static enum status remove_job(struct control *self, uint32_t flags, struct error *err)
 {
@@ -127,8 +148,12 @@ static enum status remove_job(struct control *self, uint32_t flags, struct error
     if (self->running == JOB_RUNNING_UNKNOWN && (flags & SPATE_REMOVE_UNSEEN) == 0) {
         return refuse_unseen(self, "--force removes it all the same: see that its process has ended", err);
     }
+    struct job_outputs outputs;
     TRY(job_lock_take(storage, self->record.id, &wish, &lock, err));
-    enum status status = job_record_remove(storage, self->record.id, (flags & SPATE_REMOVE_SAVEPOINTS) != 0, &result, err);
+    enum status status = job_outputs_read(storage, self->record.id, self->session->arena, &outputs, err);
+    if (status == STATUS_OK) {
+        status = job_record_remove(storage, self->record.id, (flags & SPATE_REMOVE_SAVEPOINTS) != 0, &result, err);
+    }
     if (status == STATUS_OK && result == OBJECT_CONFLICT) {
         status =
             error_set(err, ERROR_STORE_REFUSED,
@@ -136,6 +161,7 @@ static enum status remove_job(struct control *self, uint32_t flags, struct error
                       self->record.name, self->record.name);
     } else if (status == STATUS_OK) {
         job_lock_forget(storage, self->record.id);
+        status = discard_outputs(&outputs, err);
     }
     if (lock >= 0) {
         close(lock);

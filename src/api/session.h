@@ -91,6 +91,7 @@ enum status statement_run(spate_session *session, struct arena *arena, const str
 /* Plans the statement anew and starts its job; what the result has given and queued stays. parallelism 0: that of the session. */
 enum status statement_start_again(spate_result *result, uint32_t parallelism, struct error *err);
 /* api/durable.c: jobs that outlive their process. Opens the result's checkpointer, if it has none yet. */
+enum status durable_note_outputs(spate_result *result, struct error *err); /* once it is planned, before it starts */
 enum status durable_open(spate_result *result, struct plan_context *context, struct error *err);
 enum status durable_storage(spate_session *session, struct error *err); /* opens session->storage */
 /* The INSERT's name, chosen once. */

@@ -232,6 +232,7 @@ static enum status inserts_run(struct statement *self, const struct ast_statemen
         return STATUS_OK;
     }
     TRY(check_availability(self, err));
+    TRY(durable_note_outputs(self->result, err));
     TRY(tell_what_a_crash_costs(self->result, err));
     return statement_start_job(self, err);
 }

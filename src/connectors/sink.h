@@ -76,6 +76,10 @@ struct sink_type {
     enum status (*finish_tick)(struct sink *sink, int64_t watermark_us, struct error *err);
     enum status (*finish)(struct sink *sink, struct error *err);
     void (*close)(struct sink *sink); /* without finish: what was not shown is discarded */
+    /* Sinks with `commit`: where a job may leave what was never shown, as a text; and removes it, once the job itself is removed. What is not
+     * there (any more, or on this machine) is done. */
+    enum status (*leaves)(const struct sink_context *context, const char **place, struct error *err);
+    enum status (*discard)(const char *place, struct error *err);
 };
 const struct sink_type *sink_type_find(const char *name);
 const struct sink_type *const *sink_type_list(uint32_t *count);

@@ -183,6 +183,12 @@ bool plan_is_bounded(const struct plan *plan)
     return plan->bounded;
 }
 
+static const struct sink_type *sink_of(const struct plan_node *node)
+{
+    const char *connector = node->operator== PLAN_SINK ? table_options_get(node->sink.context->options, "connector") : NULL;
+    return connector == NULL ? NULL : sink_type_find(connector);
+}
+
 bool plan_loses_by_a_crash(const struct plan *plan)
 {
     for (uint32_t i = 0; i < plan->node_count; i++) {
@@ -190,8 +196,7 @@ bool plan_loses_by_a_crash(const struct plan *plan)
         if (plan_operator_state(node->operator) != NULL) {
             return true;
         }
-        const char *connector = node->operator== PLAN_SINK ? table_options_get(node->sink.context->options, "connector") : NULL;
-        const struct sink_type *type = connector == NULL ? NULL : sink_type_find(connector);
+        const struct sink_type *type = sink_of(node);
         if (type != NULL && type->commit != NULL) {
             return true;
         }
@@ -217,6 +222,23 @@ void plan_list_resident(const struct plan *plan, struct text_builder *out)
             text_append_format(out, "%s%s", out->length > 0 ? ", " : "", plan_operator_name(plan->nodes[i]->operator));
         }
     }
+}
+
+enum status plan_list_leavings(const struct plan *plan, const char ***places, uint32_t *count, struct error *err)
+{
+    *count = 0;
+    TRY_ALLOC(*places, arena_alloc(plan->arena, (plan->node_count + 1) * sizeof **places), err);
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        const struct sink_type *type = sink_of(plan->nodes[i]);
+        const char *place;
+        if (type == NULL || type->leaves == NULL || plan->nodes[i]->sink.context->owner == NULL) {
+            continue;
+        }
+        TRY(type->leaves(plan->nodes[i]->sink.context, &place, err));
+        TRY_ALLOC((*places)[*count], arena_format(plan->arena, "%s %s", type->name, place), err);
+        (*count)++;
+    }
+    return STATUS_OK;
 }
 
 bool plan_is_insert_only(const struct plan *plan)

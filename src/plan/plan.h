@@ -46,7 +46,9 @@ enum status plan_make_query(const struct plan_context *context, struct relation 
 enum status plan_make_inserts(const struct plan_context *context, const struct bound_insert *inserts, uint32_t count, struct plan **plan,
                               struct error *err);
 void plan_close(struct plan *plan);
-bool plan_is_bounded(const struct plan *plan);       /* all sources end */
+bool plan_is_bounded(const struct plan *plan); /* all sources end */
+/* Where the sinks of a job with checkpoints may leave what was never shown: the connector's name, a blank, its text (sink_type.leaves). */
+enum status plan_list_leavings(const struct plan *plan, const char ***places, uint32_t *count, struct error *err);
 bool plan_is_insert_only(const struct plan *plan);   /* of a query: no retraction can come */
 bool plan_is_ordered(const struct plan *plan);       /* of a query: rows come in the order asked for */
 bool plan_loses_by_a_crash(const struct plan *plan); /* it keeps state, or has a sink that can write exactly once */

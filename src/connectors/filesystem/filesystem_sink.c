@@ -55,6 +55,11 @@ static enum status split_columns(struct filesystem_sink *self, struct format_con
     return STATUS_OK;
 }
 
+uint64_t filesystem_owner_hash(const char *owner)
+{
+    return hash_bytes(owner, strlen(owner));
+}
+
 /* See part_file.h. The owner as a hash: of fixed length, so no owner's names begin with another's. */
 static enum status name_files(struct filesystem_sink *self, struct error *err)
 {
@@ -66,8 +71,7 @@ static enum status name_files(struct filesystem_sink *self, struct error *err)
         TRY_ALLOC(self->prefix, arena_format(arena, PART_PREFIX "%s", self->attempt + 1), err);
         return STATUS_OK;
     }
-    uint64_t hash = hash_bytes(context->owner, strlen(context->owner));
-    TRY_ALLOC(self->owner, arena_format(arena, "%016" PRIx64 "-", hash), err);
+    TRY_ALLOC(self->owner, arena_format(arena, "%016" PRIx64 "-", filesystem_owner_hash(context->owner)), err);
     TRY_ALLOC(self->prefix, arena_format(arena, PART_PREFIX "%s%08" PRIx32 "-", self->owner, context->lineage), err);
     return STATUS_OK;
 }
@@ -313,4 +317,6 @@ const struct sink_type filesystem_sink_type = {
     .finish_tick = filesystem_finish_tick,
     .finish = filesystem_finish,
     .close = filesystem_close,
+    .leaves = filesystem_leaves,
+    .discard = filesystem_discard,
 };

@@ -58,6 +58,13 @@ struct filesystem_sink {
 /* filesystem_sink.c: the partition of the folder, a whole path. */
 enum status filesystem_find_partition(struct filesystem_sink *self, const char *folder, size_t *found, struct error *err);
 
+/* The hash of an owner, in the names of files. */
+uint64_t filesystem_owner_hash(const char *owner);
+
+/* filesystem_leavings.c: see sink_type. */
+enum status filesystem_leaves(const struct sink_context *context, const char **place, struct error *err);
+enum status filesystem_discard(const char *place, struct error *err);
+
 /* filesystem_commit.c */
 extern const struct sink_commit filesystem_sink_commit;
 /* Before anything is written: what other attempts to run the job have left. */
