@@ -1,7 +1,7 @@
 # What people type. meson and ninja do the work; the first build installs what is missing (scripts/install-dependencies).
 BUILD ?= build
 SPATE = $(BUILD)/spate
-.PHONY: all spate demo test test-drivers test-crash test-memory bench check format install clean dependencies
+.PHONY: all spate demo test simulate test-drivers test-crash test-memory bench check format install clean dependencies
 
 all: spate
 spate: $(BUILD)/build.ninja
@@ -27,6 +27,11 @@ test-drivers: spate
 # The long one: KILLS=500; SEED and JOB as a failure printed them.
 test-crash: spate
 	@tests/crash/run $(BUILD) --kills $(or $(KILLS),500) $(if $(SEED),--seed $(SEED)) $(if $(JOB),'$(JOB)')
+
+# The simulator of coordination: SEEDS=10000 [FIRST=n]; SEED=n shows one seed with a log.
+simulate: spate
+	@ninja -C $(BUILD) $(NINJA_FLAGS) tests/simulation/simulate >/dev/null
+	@tests/simulation/run $(BUILD) $(if $(SEED),--seed $(SEED),--no-mutants --seeds $(or $(SEEDS),10000) --first $(or $(FIRST),1))
 
 # State of 2.5 GB in a budget of 256 MB: a minute on a quiet machine, and 2 GB of disk.
 test-memory: spate

@@ -48,6 +48,7 @@ struct model_task {
     uint32_t owner;   /* index into members; MODEL_NONE: nobody yet */
     bool open;        /* the owner may work */
     bool evicted;     /* `from` was evicted: it cannot release, only be fenced */
+    bool retired;     /* not of this plan; listed only until `from` has released it or is fenced */
     struct life from; /* who may really hold a closed task; none: nobody */
 };
 struct model_copyist { /* a standby, or a member that warms up for a task */

@@ -135,6 +135,7 @@ static bool read_task(struct document *document, const struct model *model, cons
     *task = (struct model_task){.epoch = form_count(document, entry, "epoch"),
                                 .open = form_bool(document, entry, "open"),
                                 .evicted = form_bool(document, entry, "evicted"),
+                                .retired = form_bool(document, entry, "retired"),
                                 .from = form_life(document, entry, "from"),
                                 .owner = member == NULL ? MODEL_NONE : (uint32_t)(member - model->members)};
     return (owner == NULL) == (member == NULL) && !(task->open && (member == NULL || task->from.id != NULL));
@@ -292,7 +293,7 @@ static bool tasks_alike(const struct model_task *left, const struct model_task *
 {
     return left->task + 1 == right->task && task_stage(left->task) == task_stage(right->task) && right->task != TASK_ALL &&
            left->owner == right->owner && left->epoch == right->epoch && left->open == right->open && left->evicted == right->evicted &&
-           life_equal(left->from, right->from);
+           left->retired == right->retired && life_equal(left->from, right->from);
 }
 
 static json_t *write_tasks(const struct model *model)
@@ -311,6 +312,9 @@ static json_t *write_tasks(const struct model *model)
         form_set_life(entry, "from", task->from);
         if (task->evicted) {
             json_object_set_new(entry, "evicted", json_true());
+        }
+        if (task->retired) {
+            json_object_set_new(entry, "retired", json_true());
         }
         json_object_set_new(object, task_run_text(task->task, model->tasks[end - 1].task, text), entry);
     }

@@ -45,7 +45,7 @@
     /* tasks */                                                                                                                            \
     X(START_TASK, OUTCOME)  /* task, epoch: read the commit record, restore, run. Not OK: the task does not run */                         \
     X(STOP_TASK, OUTCOME)   /* finish the tick, commit, release; the event says that the last commit is final. Also cancels a start */     \
-    X(ABANDON_ALL, OUTCOME) /* end all tasks without a commit, abort what is open; the event says that no effect can follow */             \
+    X(ABANDON_ALL, OUTCOME) /* end all tasks without a commit; the event says that nothing is on its way to a sink that refuses nobody */  \
     X(SUSPEND, NO_OUTCOME)  /* start no tick and no write until RESUME; what is in flight ends within stop.bound */                        \
     X(RESUME, NO_OUTCOME)                                                                                                                  \
     X(FOLLOW_TASK, NO_OUTCOME) /* keep a warm copy of its state */                                                                         \

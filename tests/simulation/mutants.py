@@ -1,0 +1,23 @@
+"""Faults that the simulator must find: each breaks one rule of the protocol in a copy of the source, (file, what is there, what replaces it)."""
+
+MUTANTS = {
+    # The seven of the model (tests/models/coordination.pml).
+    "no compare-and-set": ("tests/simulation/services.c", "if (!same_version(&operation->version, world->model_version)) {", "if (false) {"),
+    "no fence": ("src/cluster/leader.c", "if (is_fenced(self, &fence->seat)) {", "if (true) {"),
+    "no acknowledgement": ("src/cluster/leader_members.c", "    if (task->from.id == NULL) {\n        return true;", "    if (!task->evicted) {\n        return true;"),
+    "lost from": ("src/cluster/leader_turn.c", "    if (task->open) {\n        task->from", "    if (task->owner != MODEL_NONE) {\n        task->from"),
+    "early stop-all": ("src/cluster/leader_turn.c", "return model->round.kind == MODEL_STOP_ALL && !model->round.opened;", "return (void)model, false;"),
+    "old incarnation": ("src/cluster/processor.c", "        incarnation = random_next(&self->random);", "        incarnation = hash_bytes(self->config.id, strlen(self->config.id));"),
+    "early acknowledgement": ("src/cluster/processor_register.c", "        member->held[member->held_count++] = self->tasks[i].task;", "        if (self->tasks[i].phase != TASK_STOPPING) {\n            member->held[member->held_count++] = self->tasks[i].task;\n        }"),
+    # An error is not absence.
+    "error as absent": ("src/cluster/leader_members.c", "return VERDICT_ALIVE; /* nothing is known: an error is never taken for absence */", "return VERDICT_DEAD;"),
+    # What building it taught (docs/design/2026-11-30-coordination.md).
+    "resumed by a late heartbeat": ("src/cluster/processor.c", "self->resuming && self->model_sent_us >= self->resumed_us", "self->resuming"),
+    "seat not confirmed": ("src/cluster/processor_tasks.c", "self->seat_phase == SEAT_OPENED && self->model_sent_us >= self->seat_opened_us", "self->seat_phase == SEAT_OPENED"),
+    "no proof of stopping": ("src/cluster/leader_turn.c", "(draft->unfenced && !members_stopped(self, life, turn->now_us))", "false"),
+    "retired tasks dropped": ("src/cluster/leader_turn.c", "old->from.id != NULL && bsearch(", "false && bsearch("),
+    "one late write is a life": ("src/cluster/processor_register.c", "self->watch.changes >= 2", "self->watch.changes >= 1"),
+    "count goes on over a gap": ("src/cluster/leader_members.c", "    if (!same || broken) {", "    if (!same) {"),
+    "no margin": ("tests/simulation/faults.c", "    world->call_timeout_us =", "    world->timing.lease_margin.us = -world->timing.lease_ttl.us / 2;\n    world->call_timeout_us ="),
+    "evicted life admitted": ("src/cluster/leader_members.c", "!model_evicts(turn->draft, view->member->life) &&", ""),
+}
