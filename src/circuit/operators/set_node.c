@@ -38,7 +38,7 @@ struct set_node {
 /* For the next checkpoint. */
 static enum status set_note(struct set_node *self, uint32_t slot, struct error *err)
 {
-    return self->node.circuit->incremental && self->cold == NULL ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
+    return self->node.circuit->incremental ? dirty_slots_mark(&self->dirty, slot, err) : STATUS_OK;
 }
 
 static enum status set_touch(struct set_node *self, struct set_counts *counts, uint32_t slot, struct error *err)
@@ -277,7 +277,8 @@ static enum status set_save(struct node *node, struct snapshot_writer *writer, s
 {
     struct set_node *self = (struct set_node *)node;
     struct dirty_slots *dirty = node->circuit->incremental ? &self->dirty : NULL;
-    if (self->cold != NULL) { /* all rows are in the database: node_save_cold */
+    if (node->in_database) {
+        dirty_slots_clear(&self->dirty);
         return STATUS_OK;
     }
     return state_save_slots(writer, 0, self->column_count + 3, self->table, 0, dirty, set_columns, self, err);
@@ -360,6 +361,7 @@ static const struct node_type set_node_type = {
     .save = set_save,
     .restore = set_restore,
     .open_cold = set_open_cold,
+    .saves_in_memory = true,
 };
 
 enum status set_node_create(struct circuit *circuit, const struct set_spec *spec, struct node *left, struct node *right, struct node **node,

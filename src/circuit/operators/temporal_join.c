@@ -282,6 +282,7 @@ static const struct node_type temporal_type = {
     .save = temporal_save,
     .restore = temporal_restore,
     .open_cold = temporal_open_cold,
+    .saves_in_memory = true,
 };
 
 /* ---- setup ---- */

@@ -111,8 +111,6 @@ enum status temporal_open_cold(struct node *node, struct error *err)
                                      .emptied = key_emptied};
     struct cold_layout layout;
     TRY(node_make_cold(node, 1, &self->cold, err));
-    touched_rows_close(&self->right.touched);
-    self->right.touched.followed = false;
     TRY(node_make_layout(node, &node->tables[TABLE_VERSIONS], self->spec->join.right_keys, self->spec->join.key_count, &layout, err));
     return cold_table_open(self->cold, node->circuit->cold, &layout, 1, &owner, self->table, err);
 }

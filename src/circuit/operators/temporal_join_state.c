@@ -58,7 +58,9 @@ enum status temporal_save(struct node *node, struct snapshot_writer *writer, str
     TRY(row_save_begin(node, writer, TABLE_WAITING, self->left, &self->arrived, &save, err));
     TRY(row_save_end(save, save_waiting(self, save, err), false, err));
     TRY(snapshot_expire(writer, TABLE_WAITING, time_add(node->watermark, 1), err));
-    if (self->cold != NULL) { /* all versions are in the database: node_save_cold */
+    if (node->in_database) { /* all versions */
+        dirty_slots_clear(&self->dirty);
+        touched_rows_close(&self->right.touched);
         return STATUS_OK;
     }
     TRY(row_save_begin(node, writer, TABLE_VERSIONS, self->right.store, &self->right.touched, &save, err));
