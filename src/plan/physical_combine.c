@@ -1,4 +1,5 @@
-/* Aggregates without keys: all rows would go to one worker. Each worker first combines its own, and few rows go. */
+/* Aggregates without keys: all rows would go to one worker. Each worker first combines its own, and few rows go. With one worker too, and
+ * where the rows are at one: the plan of a job has the same operators whatever the number of workers, so that its state goes into any. */
 #include <string.h>
 
 #include "plan/physical.h"
@@ -28,6 +29,18 @@ static bool find_window_column(const struct window_aggregate_spec *spec, enum wi
     return false;
 }
 
+/* Over each value once they are the same, with less to keep. */
+static enum status calls_without_distinct(struct planner *planner, struct window_aggregate_spec *spec, struct error *err)
+{
+    struct aggregate_spec_call *calls;
+    TRY_ALLOC(calls, arena_copy(planner->arena, spec->calls, spec->call_count * sizeof *calls), err);
+    for (uint32_t i = 0; i < spec->call_count; i++) {
+        calls[i].distinct = false;
+    }
+    spec->calls = calls;
+    return STATUS_OK;
+}
+
 /* The calls over the columns of the combined rows: column i is the i-th call's result. */
 static enum status calls_over_combined(struct planner *planner, struct window_aggregate_spec *spec, struct error *err)
 {
@@ -38,7 +51,6 @@ static enum status calls_over_combined(struct planner *planner, struct window_ag
         TRY_ALLOC(argument, arena_copy(planner->arena, &i, sizeof i), err);
         calls[i].args = argument;
         calls[i].filter = -1;
-        calls[i].distinct = false;
     }
     spec->calls = calls;
     return STATUS_OK;
@@ -65,14 +77,12 @@ enum status plan_combine_windows(struct planner *planner, struct window_aggregat
 {
     static const enum window_column bounds[] = {WINDOW_COLUMN_START, WINDOW_COLUMN_END};
     uint32_t start, end;
-    if (planner->context->job_id != NULL) { /* what a worker has combined could not be dealt to another number of workers */
-        return STATUS_OK;
-    }
     if (spec->key_count > 0 || spec->window.processing_time || spec->window.kind == WINDOW_SESSION || (*input)->properties.changes ||
         !calls_combine(spec) || !find_window_column(spec, WINDOW_COLUMN_START, &start) ||
-        !find_window_column(spec, WINDOW_COLUMN_END, &end) || plan_is_placed(planner, *input, NULL, 0)) {
+        !find_window_column(spec, WINDOW_COLUMN_END, &end)) {
         return STATUS_OK;
     }
+    TRY(calls_without_distinct(planner, spec, err));
     struct plan_node *combined;
     const struct schema *schema;
     TRY(combined_schema(planner, spec, output, start, end, &schema, err));

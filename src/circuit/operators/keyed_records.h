@@ -74,7 +74,7 @@ enum status keyed_records_fetch(const struct keyed_records *records, const struc
                                 const uint64_t *hashes, struct error *err);
 /* What the database has of them is removed there; they will be closed. */
 enum status keyed_records_forget(struct keyed_records *records, struct error *err);
-/* Rows of a state table into records that were not there. slots: of the selected rows. */
+/* Rows of a state table into records; one that is there already is merged with (mergeable calls). slots: of the selected rows. */
 enum status keyed_records_load(const struct keyed_layout *layout, struct keyed_records *records, const struct batch *batch,
                                uint32_t weight_column, uint32_t states_column, uint32_t *slots, struct error *err);
 /* All records, at most `limit` at a time: slots of `records`, which may be others that are gone when visit returns. */

@@ -3,6 +3,7 @@
 #include "circuit/operators/keyed_records.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 enum { VALUE_WEIGHT, VALUE_STATES, VALUE_COLUMNS, VALUE_PARTS = VALUE_COLUMNS }; /* among the layout's values */
 
@@ -40,6 +41,27 @@ static enum status record_columns(void *context, const uint32_t *slots, uint32_t
                                   &batch->columns[values[VALUE_STATES]], err);
 }
 
+/* Of one that is there already what comes is another part: partial results of several workers, of windows without keys, which any worker may
+ * have (plan/physical_combine.c). */
+static enum status load_record(const struct keyed_layout *layout, struct keyed_records *records, int64_t *record, int64_t weight,
+                               struct text states, struct error *err)
+{
+    if (*record == 0) {
+        *record = weight;
+        return call_set_load(layout->calls, &records->states, record + 1, states, err);
+    }
+    int64_t *part;
+    TRY_ALLOC(part, calloc(1, layout->record_bytes), err);
+    enum status status = call_set_load(layout->calls, &records->states, part + 1, states, err);
+    if (status == STATUS_OK) {
+        *record += weight;
+        status = call_set_merge(layout->calls, &records->states, record + 1, part + 1, 1, err);
+    }
+    call_set_clear(layout->calls, &records->states, part + 1);
+    free(part);
+    return status;
+}
+
 enum status keyed_records_load(const struct keyed_layout *layout, struct keyed_records *records, const struct batch *batch,
                                uint32_t weight_column, uint32_t states_column, uint32_t *slots, struct error *err)
 {
@@ -51,8 +73,8 @@ enum status keyed_records_load(const struct keyed_layout *layout, struct keyed_r
     for (uint32_t k = 0; k < rows.count; k++) {
         uint32_t row = selection_row(&rows, k);
         int64_t *weight = (int64_t *)(void *)(base + (size_t)slots[k] * layout->record_bytes);
-        *weight = snapshot_number(batch, row, weight_column);
-        TRY(call_set_load(layout->calls, &records->states, weight + 1, snapshot_text(batch, row, states_column), err));
+        TRY(load_record(layout, records, weight, snapshot_number(batch, row, weight_column), snapshot_text(batch, row, states_column),
+                        err));
     }
     return STATUS_OK;
 }

@@ -218,6 +218,10 @@ static enum status restore_pane(struct window_aggregate *self, const struct snap
     }
     part.selected = self->rows;
     part.selected_count = count;
+    if (self->spills && self->layout.key_count == 0) { /* another worker's part may have come, and gone to the database */
+        batch_hash(&part, self->layout.key_order, 0, self->hashes);
+        TRY(keyed_records_fetch(&pane->records, &part, self->layout.key_order, self->hashes, err));
+    }
     TRY(keyed_records_load(&self->layout, &pane->records, &part, numbers + GROUP_WEIGHT, numbers + GROUP_NUMBERS, slots, err));
     if (self->spills) {
         TRY(cold_table_changed(records_cold_table(pane->records.cold), slots, count, 0, err));
