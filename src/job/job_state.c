@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "job/file_relay.h"
 #include "job/job_internal.h"
 #include "job/restore_queue.h"
 
@@ -162,12 +163,49 @@ static enum status read_image(void *context, const struct snapshot_target *targe
     return status;
 }
 
+struct restoring {
+    const struct job_image *image;
+    struct file_relay *relay; /* NULL: there is one worker */
+};
+struct relayed {
+    struct file_relay *relay;
+    uint32_t worker;
+};
+
+static enum status read_relayed(void *context, uint32_t chain, uint32_t file, const struct object_sink *sink, struct error *err)
+{
+    const struct relayed *relayed = context;
+    return file_relay_read(relayed->relay, relayed->worker, chain, file, sink, err);
+}
+
 static enum status restore_circuit(void *context, struct circuit *circuit, struct error *err)
 {
-    struct job_image *image = context;
-    const struct snapshot_target target = circuit_restore_target(circuit, image->ignore_unclaimed);
-    TRY(restore_ahead(&target, read_image, image, err));
+    const struct restoring *restoring = context;
+    struct job_image image = *restoring->image;
+    struct relayed relayed = {restoring->relay, circuit->worker};
+    const struct snapshot_target target = circuit_restore_target(circuit, image.ignore_unclaimed);
+    if (restoring->relay != NULL) {
+        image.read = read_relayed;
+        image.context = &relayed;
+        file_relay_join(restoring->relay, circuit->worker);
+    }
+    enum status status = restore_ahead(&target, read_image, &image, err);
+    if (restoring->relay != NULL) {
+        file_relay_leave(restoring->relay, circuit->worker);
+    }
+    TRY(status);
     return circuit_restored(circuit, err);
+}
+
+static enum status restore_circuits(struct job *job, const struct job_image *image, struct error *err)
+{
+    struct restoring restoring = {.image = image};
+    if (job->worker_count > 1 && image->chain_count > 0) {
+        TRY(file_relay_open(image, job->worker_count, &restoring.relay, err));
+    }
+    enum status status = for_each_circuit(job, restore_circuit, &restoring, err);
+    file_relay_close(restoring.relay);
+    return status;
 }
 
 /* ---- databases ---- */
@@ -224,7 +262,7 @@ static enum status restore_exported(struct job *job, struct exported *exported, 
     image.chain_count += image.database_count;
     image.read = read_exported;
     image.context = exported;
-    return for_each_circuit(job, restore_circuit, &image, err);
+    return restore_circuits(job, &image, err);
 }
 
 static enum status restore_foreign(struct job *job, const struct job_image *image, struct error *err)
@@ -279,7 +317,6 @@ static bool can_adopt(const struct job *job, const struct job_image *image)
 
 enum status job_restore(struct job *job, const struct job_image *image, bool *adopted, struct error *err)
 {
-    struct job_image copy = *image;
     *adopted = image->database_count > 0 && can_adopt(job, image);
     if (image->database_count > 0 && !*adopted) {
         return restore_foreign(job, image, err);
@@ -287,5 +324,5 @@ enum status job_restore(struct job *job, const struct job_image *image, bool *ad
     if (*adopted) {
         TRY(for_each_circuit(job, adopt_database, &(struct adoption){job, image}, err));
     }
-    return for_each_circuit(job, restore_circuit, &copy, err);
+    return restore_circuits(job, image, err);
 }
