@@ -240,7 +240,8 @@ enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct
         job_cancel(result->job);
     }
     int64_t every = result->checkpointer == NULL ? session->settings.values.restart_every : 0;
-    enum status status = job_step(result->job, wait_ms * 1000, &result->state, err);
+    bool hurries = result->checkpointer != NULL && checkpointer_is_copying(result->checkpointer);
+    enum status status = job_step(result->job, hurries ? 0 : wait_ms * 1000, &result->state, err);
     tell_notices(result);
     if (status == STATUS_OK && result->checkpointer != NULL) {
         status = result_checkpoint(result, err);

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "job/checkpointer_internal.h"
 #include "job/job_lock.h"
@@ -191,9 +193,28 @@ static void wait_for_work(struct checkpointer *self)
     }
 }
 
+/* Where there are fewer cores than threads, ticks come first. It still gets a third of what a worker does: a checkpoint takes longer, not for
+ * ever. */
+static void lower_priority(void)
+{
+    enum { STORING_NICE = 5 };
+    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), STORING_NICE); /* of this thread only; if not, it is as important as the others */
+}
+
+static enum status tidy(struct checkpointer *self, struct error *err)
+{
+    struct error ignored;
+    TRY(checkpoint_prune(self, err));
+    if (checkpoint_wants_merge(self)) {
+        (void)!checkpoint_merge(self, &ignored); /* if not, the chains serve as they are */
+    }
+    return STATUS_OK;
+}
+
 static void *thread_main(void *context)
 {
     struct checkpointer *self = context;
+    lower_priority();
     pthread_mutex_lock(&self->mutex);
     for (;;) {
         wait_for_work(self);
@@ -202,22 +223,25 @@ static void *thread_main(void *context)
         }
         pthread_mutex_unlock(&self->mutex);
         enum status status = store(self, &self->error);
-        bool merge = status == STATUS_OK && checkpoint_wants_merge(self);
         pthread_mutex_lock(&self->mutex);
         self->status = status;
         self->writing = status == STATUS_OK ? WRITING_DONE : WRITING_FAILED;
-        self->merging = merge;
+        self->tidying = status == STATUS_OK;
         pthread_cond_broadcast(&self->changed);
         pthread_mutex_unlock(&self->mutex);
-        struct error ignored;
-        if (merge) {
-            (void)!checkpoint_merge(self, &ignored); /* if not, the chains serve as they are */
+        struct error ignored, error;
+        status = status == STATUS_OK ? tidy(self, &error) : STATUS_OK;
+        pthread_mutex_lock(&self->mutex);
+        if (status != STATUS_OK) {
+            self->tidy_status = status;
+            self->tidy_error = error;
         }
+        self->tidying = false;
+        pthread_cond_broadcast(&self->changed);
+        pthread_mutex_unlock(&self->mutex);
         (void)!storage_sweep_due(&self->sweeper, self->spec.storage, &ignored); /* if not, the next time */
         checkpoint_listen(self);
         pthread_mutex_lock(&self->mutex);
-        self->merging = false;
-        pthread_cond_broadcast(&self->changed);
     }
     pthread_mutex_unlock(&self->mutex);
     buffer_trim();

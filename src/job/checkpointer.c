@@ -9,6 +9,8 @@
 #include "job/job_lock.h"
 #include "storage/job_definition.h"
 
+enum { COPY_US = 4000 }; /* so long may ticks wait while rows are copied, and a part more */
+
 static const char *const availability_names[] = {[AVAILABILITY_PASSIVE] = "passive",
                                                  [AVAILABILITY_NONE] = "none",
                                                  [AVAILABILITY_UPSTREAM_BACKUP] = "upstream-backup",
@@ -136,68 +138,17 @@ static enum writing writing_now(struct checkpointer *self)
     return writing;
 }
 
-static bool merges_now(struct checkpointer *self)
+static bool tidies_now(struct checkpointer *self)
 {
     pthread_mutex_lock(&self->mutex);
-    bool merging = self->merging;
+    bool tidying = self->tidying;
     pthread_mutex_unlock(&self->mutex);
-    return merging;
+    return tidying;
 }
 
 static struct journal *journal_of(const struct checkpointer *self)
 {
     return self->spec.journal == NULL ? NULL : *self->spec.journal;
-}
-
-/* ---- what is kept ---- */
-
-/* Files of generations that no kept checkpoint names. This process alone may write or remove them: what it cannot remove is swept later. */
-static void drop_generations(struct checkpointer *self)
-{
-    uint64_t oldest = self->retained_count > 0 ? self->retained[0] : 0;
-    while (self->generation_count > 1 && self->generations[0].last_number < oldest) {
-        struct generation *generation = &self->generations[0];
-        for (uint32_t i = 0; i < generation->chain_count; i++) {
-            for (uint32_t f = 0; f < generation->chains[i].count; f++) {
-                struct error ignored;
-                (void)!checkpoint_remove_file(self->spec.storage, self->id, &generation->chains[i].files[f], &ignored);
-            }
-        }
-        checkpoint_generation_close(generation);
-        self->generation_count--;
-        memmove(self->generations, self->generations + 1, self->generation_count * sizeof *self->generations);
-    }
-}
-
-/* A savepoint that the job began with and owns is one of the checkpoints that are kept, the oldest. One that cannot be removed stays: it is
- * no reason to stop. */
-static void drop_savepoint(struct checkpointer *self)
-{
-    bool replaced = self->pending.ended || self->retained_count >= (uint32_t)self->spec.settings.retained;
-    if (self->from_savepoint && self->spec.settings.claims && !self->spec.settings.savepoint_only && !self->claimed && replaced) {
-        struct error ignored;
-        enum object_result result;
-        self->claimed = true;
-        (void)!savepoint_delete(self->spec.storage, self->id, self->spec.settings.restore_from, &result, &ignored);
-    }
-}
-
-static enum status prune(struct checkpointer *self, struct error *err)
-{
-    uint32_t keep = (uint32_t)self->spec.settings.retained;
-    self->retained[self->retained_count++] = self->pending.number;
-    while (self->retained_count > keep) {
-        enum object_result result;
-        TRY(checkpoint_remove(self->spec.storage, self->id, CHECKPOINT_TASK, self->retained[0], &result, err));
-        self->retained_count--;
-        memmove(self->retained, self->retained + 1, self->retained_count * sizeof *self->retained);
-    }
-    drop_savepoint(self);
-    checkpoint_drop_databases(self, self->retained_count > 0 ? self->retained[0] : 0);
-    if (!merges_now(self)) {
-        drop_generations(self);
-    }
-    return STATUS_OK;
 }
 
 /* ---- one checkpoint ---- */
@@ -229,6 +180,40 @@ static enum status open_streams(struct pending *pending, struct job *job, struct
     return status;
 }
 
+static void set_writing(struct checkpointer *self, enum writing writing)
+{
+    pthread_mutex_lock(&self->mutex);
+    self->writing = writing;
+    pthread_cond_broadcast(&self->changed);
+    pthread_mutex_unlock(&self->mutex);
+}
+
+static void note_stall(struct checkpointer *self, int64_t since_us)
+{
+    struct checkpoint_figures *figures = &self->figures;
+    int64_t stall_us = now_us(self) - since_us;
+    self->pending.stall_us = stall_us > self->pending.stall_us ? stall_us : self->pending.stall_us;
+    figures->longest_stall_us = stall_us > figures->longest_stall_us ? stall_us : figures->longest_stall_us;
+}
+
+/* Takes what the cut put off: a part, or all of it; then the checkpoint is the thread's. since_us: ticks have been waiting. */
+static enum status copy_more(struct checkpointer *self, struct job *job, bool all, int64_t since_us, struct error *err)
+{
+    bool more;
+    enum status status = job_save_more(job, self->pending.writers, all ? INT64_MAX : since_us + COPY_US, &more, err);
+    note_stall(self, since_us);
+    if (status != STATUS_OK) {
+        pending_release(self);
+        set_writing(self, WRITING_IDLE);
+        return status;
+    }
+    if (!more) {
+        self->figures.last_stall_us = self->pending.stall_us;
+    }
+    set_writing(self, more ? WRITING_COPYING : WRITING_BUSY);
+    return STATUS_OK;
+}
+
 static enum status save(struct checkpointer *self, struct job *job, const struct wish *wish, struct error *err)
 {
     struct pending *pending = &self->pending;
@@ -237,6 +222,7 @@ static enum status save(struct checkpointer *self, struct job *job, const struct
     TRY_ALLOC(pending->writers, calloc(count, sizeof *pending->writers), err);
     pending->writer_count = count;
     struct job_saving saving = {.checkpoint = pending->number, .full = pending->full, .databases = databases && !wish->canonical};
+    saving.defers = true;
     if (saving.databases) {
         pending->database_count = count;
         pending->driver = job_database_driver(job);
@@ -245,6 +231,7 @@ static enum status save(struct checkpointer *self, struct job *job, const struct
     } else if (databases || (pending->full && self->spec.settings.availability == AVAILABILITY_UPSTREAM_BACKUP)) {
         pending->apart = databases;
         TRY(open_streams(pending, job, err));
+        saving.defers = false;
         saving.put = checkpoint_put_temporary;
         saving.put_contexts = (void *const *)pending->streams;
     }
@@ -267,9 +254,6 @@ static enum status start_checkpoint(struct checkpointer *self, struct job *job, 
         pending_release(self);
         return status;
     }
-    int64_t stall_us = now_us(self) - self->pending.started_us;
-    self->figures.last_stall_us = stall_us;
-    self->figures.longest_stall_us = stall_us > self->figures.longest_stall_us ? stall_us : self->figures.longest_stall_us;
     self->last_started_us = self->pending.started_us;
     self->last_ticks = self->pending.ticks;
     self->next_number++;
@@ -278,11 +262,7 @@ static enum status start_checkpoint(struct checkpointer *self, struct job *job, 
         pending_release(self);
         return status;
     }
-    pthread_mutex_lock(&self->mutex);
-    self->writing = WRITING_BUSY;
-    pthread_cond_broadcast(&self->changed);
-    pthread_mutex_unlock(&self->mutex);
-    return STATUS_OK;
+    return copy_more(self, job, false, self->pending.started_us, err);
 }
 
 /* A stored checkpoint counts: the sinks are told before anything else may go wrong. */
@@ -301,8 +281,7 @@ static enum status settle_done(struct checkpointer *self, struct job *job, struc
                   (double)figures->last_duration_us / 1e6);
     pending_release(self);
     TRY(checkpoint_lead_done(self, self->pending.number, err));
-    TRY(job_committed(job, self->pending.number, err));
-    return prune(self, err);
+    return job_committed(job, self->pending.number, err);
 }
 
 static enum status settle_failed(struct checkpointer *self, struct error *err)
@@ -321,23 +300,38 @@ static enum status settle_failed(struct checkpointer *self, struct error *err)
     return self->status;
 }
 
+/* What the thread could not remove when it was done with the last one. */
+static enum status settle_tidying(struct checkpointer *self, struct error *err)
+{
+    pthread_mutex_lock(&self->mutex);
+    enum status status = self->tidying ? STATUS_OK : self->tidy_status;
+    if (status != STATUS_OK) {
+        *err = self->tidy_error;
+        self->tidy_status = STATUS_OK;
+    }
+    pthread_mutex_unlock(&self->mutex);
+    return status;
+}
+
 static enum status settle(struct checkpointer *self, struct job *job, struct error *err)
 {
     enum writing writing = writing_now(self);
     if (writing != WRITING_DONE && writing != WRITING_FAILED) {
-        return STATUS_OK;
+        return settle_tidying(self, err);
     }
-    pthread_mutex_lock(&self->mutex);
-    self->writing = WRITING_IDLE;
-    pthread_mutex_unlock(&self->mutex);
+    set_writing(self, WRITING_IDLE);
     self->last_ended_us = now_us(self);
-    return writing == WRITING_DONE ? settle_done(self, job, err) : settle_failed(self, err);
+    TRY(writing == WRITING_DONE ? settle_done(self, job, err) : settle_failed(self, err));
+    return settle_tidying(self, err);
 }
 
 static enum status wait_and_settle(struct checkpointer *self, struct job *job, struct error *err)
 {
+    if (writing_now(self) == WRITING_COPYING) {
+        TRY(copy_more(self, job, true, now_us(self), err));
+    }
     pthread_mutex_lock(&self->mutex);
-    while (self->writing == WRITING_BUSY || self->merging) {
+    while (self->writing == WRITING_BUSY || self->tidying) {
         pthread_cond_wait(&self->changed, &self->mutex);
     }
     pthread_mutex_unlock(&self->mutex);
@@ -351,6 +345,9 @@ enum status checkpointer_step(struct checkpointer *self, struct job *job, struct
     TRY(settle(self, job, err));
     enum writing writing = writing_now(self);
     int64_t now = now_us(self);
+    if (writing == WRITING_COPYING) {
+        return copy_more(self, job, false, now, err);
+    }
     if (writing == WRITING_BUSY) {
         if (now - self->last_started_us > settings->timeout_us) {
             return error_set(err, ERROR_STORE_UNAVAILABLE, "checkpoint %llu of job '%s' took longer than execution.checkpointing.timeout",
@@ -358,9 +355,14 @@ enum status checkpointer_step(struct checkpointer *self, struct job *job, struct
         }
         return STATUS_OK;
     }
-    bool due = settings->interval_us > 0 && !merges_now(self) && now - self->last_started_us >= settings->interval_us &&
+    bool due = settings->interval_us > 0 && !tidies_now(self) && now - self->last_started_us >= settings->interval_us &&
                now - self->last_ended_us >= settings->min_pause_us && job_ticks(job) != self->last_ticks;
     return due ? start_checkpoint(self, job, &(struct wish){0}, err) : STATUS_OK;
+}
+
+bool checkpointer_is_copying(struct checkpointer *self)
+{
+    return writing_now(self) == WRITING_COPYING;
 }
 
 /* A checkpoint that must succeed. */

@@ -3,7 +3,8 @@
  * For         jobs with 'execution.checkpointing.interval', and those that restore a savepoint.
  * Identity    The job's name and the storage root. The first start creates the job's record; a later one finds its latest completed
  *             checkpoint and goes on from it, or hears that the job has finished.
- * Checkpoint  Between two ticks, when one is due and none is under way: all operators write what changed into memory (job_save), a thread
+ * Checkpoint  Between two ticks, when one is due and none is under way: all operators write what changed into memory (job_save), large
+ *             tables only which rows; these follow between the next ticks, some milliseconds each time (job_save_more). Then a thread
  *             of its own compresses and stores it and commits the manifest, and the next checkpointer_step tells the sinks. The manifest
  *             is the arbiter: what it does not name has not happened.
  * Chains      Per worker a full file, then changes; after a restore or an error the next is full again. When more than half of the rows
@@ -12,7 +13,8 @@
  * One owner   A lock file in the storage's folder, held as long as the process lives; and whatever the storage: a manifest's number is
  *             created once, who comes second is FENCED and stops.
  *
- *      IDLE --due--> WRITING --stored--> DONE --step: sinks told--> IDLE        WRITING --error--> FAILED --step--> IDLE, or the job fails
+ *      IDLE --due--> COPYING --all rows--> WRITING --stored--> DONE --step: sinks told--> IDLE
+ *                                          WRITING --error--> FAILED --step--> IDLE, or the job fails
  *
  * Threads     All calls from the job's thread.
  * Errors      JOB_TAKEN; STORE_* when the storage fails; STATE_CORRUPT, STATE_MISFIT from restore.
@@ -79,6 +81,8 @@ enum status checkpointer_fall_back(struct checkpointer *self, const struct error
                                    struct error *err);
 /* After each tick. */
 enum status checkpointer_step(struct checkpointer *self, struct job *job, struct error *err);
+/* Rows are still to be copied: the job does not wait for input, but steps. */
+bool checkpointer_is_copying(struct checkpointer *self);
 /* The job has ended or stops: a last checkpoint, waited for, and the sinks told. ended: it will not be run again. */
 enum status checkpointer_finish(struct checkpointer *self, struct job *job, bool ended, struct error *err);
 /* A savepoint of the state now; `place` as in storage/savepoints.h, NULL: one named by the time. Waits for it. *where: its place, as
@@ -99,7 +103,8 @@ void checkpointer_close(struct checkpointer *self);
 
 struct checkpoint_figures {
     uint64_t completed, failed, last_number, last_bytes, last_rows;
-    int64_t last_stall_us, longest_stall_us, last_duration_us;
+    int64_t last_stall_us, longest_stall_us; /* the longest time that ticks waited at once */
+    int64_t last_duration_us;
 };
 void checkpointer_figures(const struct checkpointer *self, struct checkpoint_figures *figures);
 

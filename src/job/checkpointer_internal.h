@@ -35,7 +35,13 @@ struct chain_operators {
     struct snapshot_operator *operators;
     uint32_t count;
 };
-enum writing { WRITING_IDLE, WRITING_BUSY, WRITING_DONE, WRITING_FAILED };
+enum writing {
+    WRITING_IDLE,
+    WRITING_COPYING, /* job_save_more, by the job's thread */
+    WRITING_BUSY,    /* the thread has it */
+    WRITING_DONE,
+    WRITING_FAILED
+};
 
 /* One checkpoint on its way to the storage. */
 struct pending {
@@ -52,7 +58,7 @@ struct pending {
     struct cold_folder *folder; /* where job_save put them */
     uint64_t identity;
     uint64_t rows, bytes, live;
-    int64_t started_us;
+    int64_t started_us, stall_us; /* stall: the longest time that ticks waited for it */
 };
 /* Files of one worker's database in the storage. */
 struct database_files {
@@ -111,18 +117,20 @@ struct checkpointer {
     bool has_thread, leaving;
     bool listens;          /* nobody can signal this process: the thread looks for requests */
     atomic_bool asked;     /* it has found one */
-    bool merging;          /* the thread is at the generations: no new checkpoint, none dropped */
-    pthread_mutex_t mutex; /* guards writing, merging, leaving */
+    bool tidying;          /* after a checkpoint, the thread is at the generations and what is retained: no new checkpoint */
+    pthread_mutex_t mutex; /* guards writing, tidying, tidy_status, leaving */
     pthread_cond_t changed;
     enum writing writing;
-    enum status status;
-    struct error error;
+    enum status status, tidy_status;
+    struct error error, tidy_error;
 };
 
 /* checkpoint_store.c: the thread, and what it does with `pending`. */
 enum status checkpoint_thread_start(struct checkpointer *self, struct error *err);
 void checkpoint_thread_stop(struct checkpointer *self);
 void checkpoint_generation_close(struct generation *generation);
+/* checkpoint_prune.c: after a checkpoint was stored. */
+enum status checkpoint_prune(struct checkpointer *self, struct error *err);
 /* checkpoint_merge.c: after a checkpoint was stored, when its chains are long; an error leaves them as they are. */
 enum status checkpoint_note_operators(struct checkpointer *self, struct job *job, struct error *err);
 bool checkpoint_wants_merge(const struct checkpointer *self);

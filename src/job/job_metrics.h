@@ -25,7 +25,7 @@
     X(CHECKPOINTS, "spate_checkpoints_total", "checkpoints that were completed")                                                           \
     X(CHECKPOINTS_FAILED, "spate_checkpoints_failed_total", "checkpoints that were given up")                                              \
     X(CHECKPOINT_DURATION, "spate_checkpoint_duration_seconds", "how long the last checkpoint took")                                       \
-    X(CHECKPOINT_STALL, "spate_checkpoint_stall_seconds", "how long ticks waited for it")                                                  \
+    X(CHECKPOINT_STALL, "spate_checkpoint_stall_seconds", "the longest time that ticks waited for it at once")                             \
     X(CHECKPOINT_BYTES, "spate_checkpoint_bytes", "what it wrote")                                                                         \
     X(OPERATOR_ROWS_IN, "spate_operator_rows_in_total", "rows that an operator got (label operator: its id)")                              \
     X(OPERATOR_ROWS_OUT, "spate_operator_rows_out_total", "rows that it gave")                                                             \

@@ -94,6 +94,8 @@ enum status job_save(struct job *job, const struct job_saving *saving, struct sn
         snapshot_set_worker(writers[i], i, job->worker_count, circuit->settings.max_parallelism);
         if (saving->put != NULL) {
             TRY(snapshot_stream(writers[i], saving->put, saving->put_contexts[i], err));
+        } else if (saving->defers && circuit->cold == NULL) { /* rows that wait to be handed over may not leave memory */
+            snapshot_allow_deferred(writers[i]);
         }
     }
     struct saving all = {job, saving, writers};
@@ -104,6 +106,34 @@ enum status job_save(struct job *job, const struct job_saving *saving, struct sn
     }
     *databases = saving->databases && in_use;
     return *databases ? for_each_circuit(job, link_database, &all, err) : STATUS_OK;
+}
+
+struct saving_more {
+    struct job *job;
+    struct snapshot_writer **writers;
+    int64_t until_us;
+    atomic_bool more;
+};
+
+static enum status save_more(void *context, struct circuit *circuit, struct error *err)
+{
+    struct saving_more *saving = context;
+    bool more = true;
+    do {
+        TRY(snapshot_take_deferred(saving->writers[circuit->worker], &more, err));
+    } while (more && circuit->clock->monotonic_us(circuit->clock) < saving->until_us);
+    if (more) {
+        atomic_store(&saving->more, true);
+    }
+    return STATUS_OK;
+}
+
+enum status job_save_more(struct job *job, struct snapshot_writer **writers, int64_t until_us, bool *more, struct error *err)
+{
+    struct saving_more saving = {.job = job, .writers = writers, .until_us = until_us};
+    enum status status = for_each_circuit(job, save_more, &saving, err);
+    *more = atomic_load(&saving.more);
+    return status;
 }
 
 enum status job_committed(struct job *job, uint64_t checkpoint, struct error *err)

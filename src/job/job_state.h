@@ -23,11 +23,15 @@ struct job_saving {
     /* Into put_contexts[worker], as it comes; NULL: the writers keep what they get. */
     snapshot_put *put;
     void *const *put_contexts;
+    bool defers; /* job_save_more hands over the rest. Not with put, nor where there are databases */
 };
 /* One writer per worker, in writers[worker]; the caller destroys them, also after an error. *databases: links to the files of each worker's
  * are in the job's folder, under the checkpoint's number; not while no operator has rows there. */
 enum status job_save(struct job *job, const struct job_saving *saving, struct snapshot_writer **writers, bool *databases,
                      struct error *err);
+/* A part of what was put off, between two later ticks: what can be handed over until then (the job's clock, monotonic), and at least something.
+ * *more: there is still something. */
+enum status job_save_more(struct job *job, struct snapshot_writer **writers, int64_t until_us, bool *more, struct error *err);
 const struct cold_driver *job_database_driver(const struct job *job); /* NULL: all state is in memory */
 /* Where the job's databases are; what is in it may be read as long as the caller has it. */
 struct cold_folder *job_share_folder(struct job *job);
@@ -44,7 +48,7 @@ struct job_chain {
 struct job_image { /* a state to restore */
     const struct job_chain *chains;
     uint32_t chain_count;
-    /* Streams a file's bytes into the sink. Several files may be read at once. */
+    /* Streams a file's bytes into the sink. */
     enum status (*read)(void *context, uint32_t chain, uint32_t file, const struct object_sink *sink, struct error *err);
     void *context;
     bool ignore_unclaimed;

@@ -1,5 +1,7 @@
 #include "state/dirty_slots.h"
 
+#include <string.h>
+
 #include "state/slot_array.h"
 
 static enum status grow_bits(struct dirty_slots *dirty, uint32_t slot, struct error *err)
@@ -29,6 +31,18 @@ enum status dirty_slots_add(struct dirty_slots *dirty, uint32_t slot, struct err
     }
     dirty->bits[slot / 64] |= (uint64_t)1 << (slot % 64);
     dirty->slots[dirty->count++] = slot;
+    return STATUS_OK;
+}
+
+enum status dirty_slots_copy(struct dirty_slots *dirty, const uint64_t *bits, uint32_t slots, struct error *err)
+{
+    if (slots == 0) {
+        return STATUS_OK;
+    }
+    if ((slots - 1) / 64 >= dirty->word_count) {
+        TRY(grow_bits(dirty, slots - 1, err));
+    }
+    memcpy(dirty->bits, bits, ((size_t)slots + 63) / 64 * sizeof *bits);
     return STATUS_OK;
 }
 

@@ -18,12 +18,18 @@ struct dirty_slots {
     uint32_t word_count, count, capacity;
 };
 enum status dirty_slots_add(struct dirty_slots *dirty, uint32_t slot, struct error *err); /* one that is not in it */
+/* Bits only, without the list, as they are in `bits` up to slot `slots`; of an empty one. */
+enum status dirty_slots_copy(struct dirty_slots *dirty, const uint64_t *bits, uint32_t slots, struct error *err);
 void dirty_slots_clear(struct dirty_slots *dirty);
 void dirty_slots_close(struct dirty_slots *dirty);
 
 static inline bool dirty_slots_has(const struct dirty_slots *dirty, uint32_t slot)
 {
     return slot / 64 < dirty->word_count && ((dirty->bits[slot / 64] >> (slot % 64)) & 1) != 0;
+}
+static inline void dirty_slots_unmark(struct dirty_slots *dirty, uint32_t slot) /* one that is in it; it stays in the list */
+{
+    dirty->bits[slot / 64] &= ~((uint64_t)1 << (slot % 64));
 }
 static inline enum status dirty_slots_mark(struct dirty_slots *dirty, uint32_t slot, struct error *err)
 {

@@ -510,6 +510,11 @@ uint32_t key_table_slots(const struct key_table *table)
     return table->slots;
 }
 
+const uint64_t *key_table_live(const struct key_table *table)
+{
+    return table->live;
+}
+
 bool key_table_has(const struct key_table *table, uint32_t slot)
 {
     return slot < table->slots && is_live(table, slot);

@@ -36,6 +36,7 @@ void key_table_remove(struct key_table *table, uint32_t slot);
 uint32_t key_table_count(const struct key_table *table); /* keys */
 uint32_t key_table_slots(const struct key_table *table); /* slot numbers in use are below this */
 bool key_table_has(const struct key_table *table, uint32_t slot);
+const uint64_t *key_table_live(const struct key_table *table); /* a bit a slot: key_table_has; words up to key_table_slots */
 size_t key_table_bytes(const struct key_table *table);
 /* Of a table without keys: all memory but that of its empty form is given back. */
 enum status key_table_release(struct key_table *table, struct error *err);

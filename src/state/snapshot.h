@@ -12,6 +12,8 @@
  *             files that are below it are gone.
  * Cost        A checkpoint stops ticks while rows are handed to the writer, so operators hand over batches as they are (snapshot_keep); they
  *             are encoded, packed and summed when the file is put, in another thread.
+ * Later       A writer that defers gets of a large table a note of the rows at first (struct snapshot_deferred), and the rows, as they were
+ *             then, a part at a time between later ticks. Who changes such a row before its turn hands it over first.
  * Ownership   The writer owns its blocks until snapshot_writer_destroy. Batches and ids are lent, unless said otherwise.
  * Threads     A writer is filled by its worker, then read by one other thread.
  * Errors      A block that is torn, of another version or whose checksum differs is BAD_RECORD and names the place in the file.
@@ -62,10 +64,33 @@ enum status snapshot_write(struct snapshot_writer *writer, uint32_t table, const
  * copied; NULL: first_id and up. */
 enum status snapshot_keep(struct snapshot_writer *writer, uint32_t table, const uint64_t *ids, uint64_t first_id, struct batch *batch,
                           struct error *err);
+/* The same, with columns that are left empty until the file is put: then `fill`, in whatever thread, makes them of `bytes` bytes that the
+ * caller writes to *raw now. It is given nothing else, so they must say all. The owner lives as long as the writer. */
+struct snapshot_raw {
+    enum status (*fill)(void *owner, const void *raw, uint32_t count, struct batch *batch, struct error *err);
+    void *owner;
+    size_t bytes;
+};
+enum status snapshot_keep_raw(struct snapshot_writer *writer, uint32_t table, const uint64_t *ids, struct batch *batch,
+                              const struct snapshot_raw *raw, void **to, struct error *err);
 enum status snapshot_remove(struct snapshot_writer *writer, uint32_t table, const uint64_t *ids, uint32_t count, struct error *err);
 /* What older files hold of the table is void: this file has all of it. Before its first row. */
 enum status snapshot_replace(struct snapshot_writer *writer, uint32_t table, struct error *err);
 enum status snapshot_expire(struct snapshot_writer *writer, uint32_t table, int64_t bound, struct error *err);
+/* Rows that a table is still to hand over: of its owner, until `take` says that there are no more, or `drop`. */
+struct snapshot_deferred {
+    struct snapshot_deferred *next;
+    enum status (*take)(struct snapshot_deferred *self, bool *more, struct error *err); /* a part, of at most CHUNK_ROWS */
+    void (*drop)(struct snapshot_deferred *self);                                       /* the writer ends without them */
+};
+void snapshot_allow_deferred(struct snapshot_writer *writer);
+bool snapshot_defers(const struct snapshot_writer *writer);
+/* In `save`. *first_table: for snapshot_resume, before the rows are handed over. */
+void snapshot_defer(struct snapshot_writer *writer, struct snapshot_deferred *deferred, uint32_t *first_table);
+/* The next part. *more: there is another; not before the last one may the file be put. */
+enum status snapshot_take_deferred(struct snapshot_writer *writer, bool *more, struct error *err);
+/* What follows is of the operator whose first table had this number. */
+void snapshot_resume(struct snapshot_writer *writer, uint32_t first_table);
 uint64_t snapshot_rows(const struct snapshot_writer *writer);
 /* So many rows more would a full file have: what tells when the files of a chain are worth merging. */
 void snapshot_note_live(struct snapshot_writer *writer, uint64_t rows);

@@ -36,10 +36,7 @@ struct block_header {
 };
 _Static_assert(sizeof(struct block_header) == 32 && sizeof(struct snapshot_file_header) == 32, "as in the file");
 
-struct snapshot_writer;
 struct snapshot_table;
-/* The tables that follow are those of the operator whose first had this number. */
-void snapshot_resume(struct snapshot_writer *writer, uint32_t first_table);
 /* "one", "every", or "hash" and the columns by which rows are placed: "hash 0 2". */
 void snapshot_place_print(const struct snapshot_table *table, struct text_builder *text);
 

@@ -6,13 +6,15 @@
 #include "state/snapshot.h"
 #include "state/snapshot_format.h"
 
-/* Rows are encoded when the file is put: what is kept until then are the batch and the ids, in `payload`, or NULL: first_id and up. */
+/* Rows are encoded when the file is put: what is kept until then are the batch and the ids, in `payload`, or NULL: first_id and up. Behind the
+ * ids are the raw bytes, if there are some. */
 struct block {
     struct block_header header;
     char *payload;
     bool is_batch;
     struct batch batch;
     uint64_t first_id;
+    struct snapshot_raw raw; /* fill NULL: none */
 };
 struct snapshot_writer {
     struct budget *budget;
@@ -31,6 +33,8 @@ struct snapshot_writer {
     snapshot_put *put; /* a writer that streams; else NULL */
     void *put_context;
     uint32_t put_count;
+    bool defers;
+    struct snapshot_deferred *deferred;
 };
 
 enum status snapshot_writer_create(struct budget *budget, bool full, uint64_t checkpoint, struct snapshot_writer **writer,
@@ -67,6 +71,10 @@ void snapshot_writer_destroy(struct snapshot_writer *writer)
 {
     if (writer == NULL) {
         return;
+    }
+    for (struct snapshot_deferred *next; writer->deferred != NULL; writer->deferred = next) {
+        next = writer->deferred->next;
+        writer->deferred->drop(writer->deferred);
     }
     for (uint32_t i = 0; i < writer->block_count; i++) {
         block_release(&writer->blocks[i]);
@@ -218,6 +226,43 @@ void snapshot_resume(struct snapshot_writer *writer, uint32_t first_table)
     writer->first_table = first_table;
 }
 
+/* ---- later ---- */
+
+void snapshot_allow_deferred(struct snapshot_writer *writer)
+{
+    writer->defers = true;
+}
+
+bool snapshot_defers(const struct snapshot_writer *writer)
+{
+    return writer->defers;
+}
+
+void snapshot_defer(struct snapshot_writer *writer, struct snapshot_deferred *deferred, uint32_t *first_table)
+{
+    *first_table = writer->first_table;
+    deferred->next = writer->deferred;
+    writer->deferred = deferred;
+}
+
+enum status snapshot_take_deferred(struct snapshot_writer *writer, bool *more, struct error *err)
+{
+    struct snapshot_deferred *first = writer->deferred;
+    *more = first != NULL;
+    if (first == NULL) {
+        return STATUS_OK;
+    }
+    struct snapshot_deferred *next = first->next;
+    TRY(first->take(first, more, err));
+    if (!*more) {
+        writer->deferred = next;
+        *more = next != NULL;
+    }
+    return STATUS_OK;
+}
+
+/* ---- rows ---- */
+
 static void encode_ids(const uint64_t *ids, uint32_t count, struct text_builder *out)
 {
     packed_integers_encode((const int64_t *)(const void *)ids, count, sizeof *ids, out);
@@ -272,6 +317,26 @@ enum status snapshot_keep(struct snapshot_writer *writer, uint32_t table, const 
             writer->rows += count;
             *batch = (struct batch){0};
         }
+    }
+    batch_release(batch);
+    return status;
+}
+
+enum status snapshot_keep_raw(struct snapshot_writer *writer, uint32_t table, const uint64_t *ids, struct batch *batch,
+                              const struct snapshot_raw *raw, void **to, struct error *err)
+{
+    struct block *block;
+    uint32_t count = batch_rows(batch);
+    const struct block_header header = {.magic = BLOCK_MAGIC, .kind = BLOCK_ROWS, .table = writer->first_table + table, .rows = count};
+    enum status status = new_block(writer, &header, count * sizeof *ids + raw->bytes, &block, err);
+    if (status == STATUS_OK) {
+        block->is_batch = true;
+        block->batch = *batch;
+        block->raw = *raw;
+        memcpy(block->payload, ids, count * sizeof *ids);
+        *to = block->payload + count * sizeof *ids;
+        writer->rows += count;
+        *batch = (struct batch){0};
     }
     batch_release(batch);
     return status;
@@ -339,11 +404,15 @@ enum status snapshot_stream(struct snapshot_writer *writer, snapshot_put *put, v
 /* What was put is not needed any more. */
 static enum status put_kept(struct snapshot_writer *writer, struct block *block, snapshot_put *put, void *context, struct error *err)
 {
-    enum status status;
-    if (block->is_batch) {
-        encode_rows(writer, (const uint64_t *)(const void *)block->payload, block->first_id, &block->batch);
+    enum status status = STATUS_OK;
+    const uint64_t *ids = (const uint64_t *)(const void *)block->payload;
+    if (block->raw.fill != NULL) {
+        status = block->raw.fill(block->raw.owner, ids + block->header.rows, block->header.rows, &block->batch, err);
+    }
+    if (block->is_batch && status == STATUS_OK) {
+        encode_rows(writer, ids, block->first_id, &block->batch);
         status = put_scratch(writer, &block->header, put, context, err);
-    } else {
+    } else if (status == STATUS_OK) {
         status = put_block(&block->header, block->payload, put, context, err);
     }
     block_release(block);

@@ -105,7 +105,6 @@ uint32_t ttl_sweep(struct time_to_live *ttl, uint32_t count, uint32_t *expired, 
         uint32_t entry = ttl->cursor++;
         ttl->cursor = ttl->cursor < all ? ttl->cursor : 0;
         if (ttl->written[entry] != 0 && ttl->written[entry] < ttl->oldest) {
-            ttl->written[entry] = 0;
             expired[found++] = entry;
         }
     }

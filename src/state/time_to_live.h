@@ -4,7 +4,7 @@
  * Shape       A number of 32 bits by entry: units since `base_us`, 0: never written, or forgotten. The unit is a millisecond, more where the
  *             time-to-live is longer than twelve days (an entry expires late by less than a unit). An entry has expired when `ttl_us` has
  *             passed since it was written; within a tick the time stands still, so whoever meets it finds the same.
- * Sweep       ttl_sweep looks at a part of the entries per call, and comes round. What it gives is forgotten here; the owner removes it.
+ * Sweep       ttl_sweep looks at a part of the entries per call, and comes round. The owner removes what it gives, and calls ttl_forget.
  * Ownership   The struct owns the array. Zero is a time-to-live that is not set: ttl_is_set is false, and nothing else is called.
  * Errors      NO_MEMORY.
  * Threads     One task.
@@ -41,7 +41,7 @@ int64_t ttl_written_us(const struct time_to_live *ttl, uint32_t entry);
 int64_t ttl_expires_us(const struct time_to_live *ttl, uint32_t entry);
 /* From a checkpoint; TTL_NO_TIME: it is written now. An entry that is there already keeps the later time. */
 enum status ttl_restore(struct time_to_live *ttl, uint32_t entry, int64_t written_us, struct error *err);
-/* The next of the entries below `count` that have expired, at most `room`, and forgets them. Looks at 16 times as many. */
+/* The next of the entries below `count` that have expired, at most `room`. Looks at 16 times as many. */
 uint32_t ttl_sweep(struct time_to_live *ttl, uint32_t count, uint32_t *expired, uint32_t room);
 
 static inline bool ttl_is_set(const struct time_to_live *ttl)

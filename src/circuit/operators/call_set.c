@@ -171,11 +171,14 @@ void call_states_close(const struct call_set *set, struct call_states *states)
     }
     for (uint32_t i = 0; states->dirty != NULL && i < set->distinct_count; i++) {
         dirty_slots_close(&states->dirty[i]);
+        slot_cut_close(&states->cuts[i].cut);
     }
     free(states->distinct);
     free(states->dirty);
+    free(states->cuts);
     states->distinct = NULL;
     states->dirty = NULL;
+    states->cuts = NULL;
     call_states_forget_numbers(states);
     slab_close(&states->heap);
 }
@@ -314,13 +317,17 @@ static enum status distinct_fetch(struct call_set *set, const struct call_cold *
     return STATUS_OK;
 }
 
-/* The values are not what the last checkpoint has, or the database. */
+/* The values will not be what the last checkpoint has, or the database. */
 static enum status distinct_follow(struct call_states *states, uint32_t index, const uint32_t *places, uint32_t count, struct error *err)
 {
     if (states->cold != NULL) {
         TRY(cold_table_changed(states->cold[index].table, places, count, 0, err));
     }
-    for (uint32_t k = 0; k < count && states->dirty != NULL; k++) {
+    if (states->dirty == NULL) {
+        return STATUS_OK;
+    }
+    TRY(slot_cut_keep(&states->cuts[index].cut, places, count, err));
+    for (uint32_t k = 0; k < count; k++) {
         TRY(dirty_slots_mark(&states->dirty[index], places[k], err));
     }
     return STATUS_OK;

@@ -23,6 +23,7 @@ struct call_states {
     struct slab heap;
     struct key_table **distinct; /* one per set of DISTINCT arguments; made when first used */
     struct dirty_slots *dirty;   /* the same, when changes are followed (call_states_track); else NULL */
+    struct distinct_cut *cuts;   /* the same: values that a checkpoint is still to get */
     struct record_numbers {
         bool kept;
         uint32_t *generations, capacity, last; /* by slot; never 0, except where the record is not told apart */
@@ -81,6 +82,7 @@ void call_set_save(const struct call_set *set, const void *record, struct text_b
 /* Those of many records, at records + slot * stride, as a new column of BYTES. */
 enum status call_set_states_column(const struct call_set *set, const uint8_t *records, uint32_t stride, const uint32_t *slots,
                                    uint32_t count, struct vector *vector, struct error *err);
+bool call_set_is_plain(const struct call_set *set); /* records hold no pointers: a copy of one is as good in any thread */
 enum status call_set_load(struct call_set *set, struct call_states *states, void *record, struct text bytes, struct error *err);
 /* The layouts (state/snapshot.h) of a table whose column `states` is such bytes. */
 enum status call_set_layouts(const struct call_set *set, uint32_t states, struct snapshot_table *table, struct error *err);

@@ -47,6 +47,16 @@ struct call_set {
     uint32_t *place_of_row;
     uint64_t *hashes;
 };
+struct distinct_rows { /* of a DISTINCT table, on their way to a checkpoint */
+    struct call_set *set;
+    struct key_table *table;
+    uint32_t index;
+    const struct distinct_scope *scope;
+};
+struct distinct_cut {
+    struct slot_cut cut;
+    struct distinct_rows rows;
+};
 /* The number of a record in the DISTINCT tables. */
 static inline int64_t call_states_record(const struct call_states *states, uint32_t slot)
 {

@@ -66,6 +66,9 @@ static enum status sweep_table(struct call_states *states, uint32_t index, uint3
         if (!key_table_has(table, slot) || records[slot] == call_states_record(states, (uint32_t)records[slot])) {
             continue;
         }
+        if (states->dirty != NULL) {
+            TRY(slot_cut_keep(&states->cuts[index].cut, &slot, 1, err));
+        }
         key_table_remove(table, slot);
         if (states->dirty != NULL) {
             TRY(dirty_slots_mark(&states->dirty[index], slot, err));

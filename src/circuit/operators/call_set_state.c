@@ -33,6 +33,11 @@ static size_t plain_bytes(const struct call_set *set)
     return bytes;
 }
 
+bool call_set_is_plain(const struct call_set *set)
+{
+    return plain_bytes(set) > 0;
+}
+
 static void put_plain(const struct call_set *set, const uint8_t *record, char *to)
 {
     for (uint32_t i = 0; i < set->call_count; i++) {
@@ -207,9 +212,11 @@ enum status call_states_track(const struct call_set *set, struct call_states *st
     if (set->distinct_count == 0) {
         return STATUS_OK;
     }
+    TRY_ALLOC(states->cuts, calloc(set->distinct_count, sizeof *states->cuts), err);
     TRY_ALLOC(states->dirty, calloc(set->distinct_count, sizeof *states->dirty), err);
     for (uint32_t i = 0; i < set->distinct_count; i++) {
-        states->dirty[i].budget = states->heap.budget;
+        states->dirty[i].budget = states->cuts[i].cut.pending.budget = states->heap.budget;
+        states->cuts[i].cut.part = set->circuit->settings.chunk_rows;
     }
     return STATUS_OK;
 }
@@ -220,13 +227,6 @@ void call_states_forget_changes(const struct call_set *set, struct call_states *
         dirty_slots_clear(&states->dirty[i]);
     }
 }
-
-struct distinct_rows {
-    struct call_set *set;
-    struct key_table *table;
-    uint32_t index;
-    const struct distinct_scope *scope;
-};
 
 static enum status scope_columns(const struct distinct_rows *rows, uint32_t count, uint32_t arg_count, struct batch *batch,
                                  struct error *err)
@@ -276,9 +276,16 @@ enum status call_states_save(struct call_set *set, struct call_states *states, s
     uint64_t base = scope == NULL ? 0 : scope->base;
     for (uint32_t i = 0; i < set->distinct_count; i++) {
         struct distinct_rows rows = {set, NULL, i, scope};
+        struct dirty_slots *dirty = states->dirty == NULL ? NULL : &states->dirty[i];
+        uint32_t column_count = set->distinct[i].arg_count + 2 + (scope != NULL);
         TRY(call_set_distinct_table(set, states, i, &rows.table, err));
-        TRY(state_save_slots(writer, first_table + i, set->distinct[i].arg_count + 2 + (scope != NULL), rows.table, base,
-                             states->dirty == NULL ? NULL : &states->dirty[i], distinct_columns, &rows, err));
+        if (scope == NULL && dirty != NULL) {
+            states->cuts[i].rows = rows;
+            TRY(slot_cut_save(&states->cuts[i].cut, writer, first_table + i, column_count, rows.table, dirty, distinct_columns,
+                              &states->cuts[i].rows, NULL, err));
+        } else {
+            TRY(state_save_slots(writer, first_table + i, column_count, rows.table, base, dirty, distinct_columns, &rows, err));
+        }
     }
     return STATUS_OK;
 }

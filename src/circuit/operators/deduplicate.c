@@ -37,6 +37,7 @@ struct dedup_node {
     uint32_t *touched, touched_count, touched_capacity;
     int64_t arrived;
     struct dirty_slots dirty;
+    struct slot_cut cut;     /* keys that a checkpoint is still to get */
     struct cold_table *cold; /* NULL: no database */
     struct time_to_live ttl;
     uint32_t arrivals; /* rows of this tick */
@@ -214,6 +215,7 @@ static enum status dedup_remove(struct dedup_node *self, const uint32_t *slots, 
     if (self->cold != NULL) {
         TRY(cold_table_forget(self->cold, slots, count, err));
     }
+    TRY(slot_cut_keep(&self->cut, slots, count, err));
     for (uint32_t i = 0; i < count; i++) {
         dedup_forget(self, &states[slots[i]]);
         key_table_remove(self->table, slots[i]);
@@ -255,6 +257,7 @@ static enum status dedup_receive(struct node *node, uint32_t input, const struct
     if (UNLIKELY(self->cold != NULL)) {
         TRY(cold_table_reserve(self->cold, err));
     }
+    TRY(slot_cut_keep(&self->cut, self->slots, batch_rows(batch), err));
     if (ttl_is_set(&self->ttl)) {
         dedup_renew(self, batch_rows(batch));
     }
@@ -307,6 +310,7 @@ static void dedup_close(struct node *node)
     row_store_destroy(self->store);
     free(self->touched);
     dirty_slots_close(&self->dirty);
+    slot_cut_close(&self->cut);
     ttl_close(&self->ttl);
 }
 
@@ -319,7 +323,8 @@ static enum status dedup_declare(struct dedup_node *self, struct error *err)
     struct snapshot_table *table;
     TRY_ALLOC(table, arena_alloc(arena, sizeof *table), err);
     TRY(row_state_declare(arena, self->spec->input.schema, numbers, ARRAY_LENGTH(numbers), "rows", table, err));
-    self->dirty.budget = node_budget(&self->node);
+    self->dirty.budget = self->cut.pending.budget = node_budget(&self->node);
+    self->cut.part = self->node.circuit->settings.chunk_rows;
     self->node.tables = table;
     self->node.table_count = 1;
     return state_table_place(arena, &self->spec->input, NULL, self->spec->input.schema->count, table, err);
@@ -351,7 +356,7 @@ static enum status dedup_save(struct node *node, struct snapshot_writer *writer,
         dirty_slots_clear(&self->dirty);
         return STATUS_OK;
     }
-    return state_save_slots(writer, 0, self->spec->input.schema->count + 3, self->table, 0, dirty, dedup_columns, self, err);
+    return slot_cut_save(&self->cut, writer, 0, self->spec->input.schema->count + 3, self->table, dirty, dedup_columns, self, NULL, err);
 }
 
 static enum status dedup_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)

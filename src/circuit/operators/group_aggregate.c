@@ -209,6 +209,7 @@ static enum status group_aggregate_receive(struct node *node, uint32_t input, co
     if (UNLIKELY(self->cold != NULL)) {
         TRY(cold_table_reserve(self->cold, err));
     }
+    TRY(slot_cut_keep(&self->cut, self->slots, batch_rows(batch), err));
     if (ttl_is_set(&self->ttl)) {
         TRY(group_aggregate_renew(self, batch_rows(batch), err));
     }
@@ -422,6 +423,7 @@ static void group_aggregate_close(struct node *node)
     key_table_destroy(self->table);
     held_errors_destroy(self->held);
     dirty_slots_close(&self->dirty);
+    slot_cut_close(&self->cut);
     state_map_close(&self->restored);
     state_map_close(&self->restored_generations);
     group_aggregate_close_ttl(self);
@@ -519,7 +521,8 @@ enum status group_aggregate_create(struct circuit *circuit, const struct group_a
         types[i] = spec->input.schema->columns[spec->keys[i]].type;
     }
     self->spec = spec;
-    self->dirty.budget = self->restored.budget = self->restored_generations.budget = circuit->budget;
+    self->cut.pending.budget = self->dirty.budget = self->restored.budget = self->restored_generations.budget = circuit->budget;
+    self->cut.part = circuit->settings.chunk_rows;
     const struct call_set_spec calls = {.input = &spec->input, .calls = spec->calls, .call_count = spec->call_count};
     TRY(call_set_create(circuit, &calls, &self->calls, err));
     call_states_open(self->calls, circuit->budget, &self->states);

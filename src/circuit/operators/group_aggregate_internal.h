@@ -47,6 +47,7 @@ struct group_aggregate {
     /* checkpoints */
     uint32_t *key_order; /* 0, 1, 2, ...: the keys as columns of the state table */
     struct dirty_slots dirty;
+    struct slot_cut cut;                             /* groups that a checkpoint is still to get */
     struct state_map restored, restored_generations; /* while state is restored */
     struct cold_table *cold;                         /* the groups; NULL: no database */
     struct records_cold *records;                    /* whose it is, with the values of DISTINCT */

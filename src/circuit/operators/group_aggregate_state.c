@@ -34,8 +34,9 @@ enum status group_aggregate_declare(struct group_aggregate *self, struct error *
     return self->node.circuit->incremental ? call_states_track(self->calls, &self->states, err) : STATUS_OK;
 }
 
-static enum status residue_column(struct group_aggregate *self, const uint32_t *slots, uint32_t count, struct vector *vector,
-                                  struct error *err)
+/* Columns that come from the records alone: of `records`, which may be copies. */
+static enum status residue_column(const struct group_aggregate *self, const uint8_t *records, const uint32_t *slots, uint32_t count,
+                                  struct vector *vector, struct error *err)
 {
     if (self->residue_at == 0) {
         *vector = (struct vector){.type = &type_bigint, .physical = PHYSICAL_NULL, .count = count};
@@ -43,30 +44,51 @@ static enum status residue_column(struct group_aggregate *self, const uint32_t *
     }
     TRY(vector_create(node_budget(&self->node), &type_bigint, count, vector, err));
     for (uint32_t k = 0; k < count; k++) {
-        vector_int64(vector)[k] = (int64_t)*residue_of(self, record_at(self, slots[k]));
+        memcpy(&vector_int64(vector)[k], records + (size_t)slots[k] * self->record_bytes + self->residue_at, sizeof(int64_t));
     }
     return STATUS_OK;
 }
 
-enum status group_aggregate_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
+static enum status record_columns(const struct group_aggregate *self, const uint8_t *records, const uint32_t *slots, uint32_t count,
+                                  struct vector *columns, struct error *err)
+{
+    int64_t weights[CHUNK_ROWS];
+    TRY(call_set_states_column(self->calls, records + sizeof(struct group_record), self->record_bytes, slots, count, &columns[GROUP_STATES],
+                               err));
+    for (uint32_t k = 0; k < count; k++) {
+        weights[k] = ((const struct group_record *)(const void *)(records + (size_t)slots[k] * self->record_bytes))->weight;
+    }
+    TRY(state_number_column(node_budget(&self->node), weights, count, &columns[GROUP_WEIGHT], err));
+    return residue_column(self, records, slots, count, &columns[GROUP_RESIDUE], err);
+}
+
+static enum status other_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
 {
     struct group_aggregate *self = owner;
-    uint32_t key_count = self->spec->key_count;
-    for (uint32_t i = 0; i < key_count; i++) {
+    struct vector *columns = batch->columns + self->spec->key_count;
+    for (uint32_t i = 0; i < self->spec->key_count; i++) {
         TRY(key_table_gather(self->table, i, slots, count, &batch->columns[i], err));
     }
-    int64_t weights[CHUNK_ROWS];
-    struct budget *budget = node_budget(&self->node);
-    struct vector *columns = batch->columns + key_count;
-    TRY(call_set_states_column(self->calls, (const uint8_t *)record_at(self, 0) + sizeof(struct group_record), self->record_bytes, slots,
-                               count, &columns[GROUP_STATES], err));
-    for (uint32_t k = 0; k < count; k++) {
-        weights[k] = record_at(self, slots[k])->weight;
-    }
-    TRY(state_number_column(budget, weights, count, &columns[GROUP_WEIGHT], err));
-    TRY(residue_column(self, slots, count, &columns[GROUP_RESIDUE], err));
-    TRY(state_written_column(&self->ttl, budget, slots, count, &columns[GROUP_WRITTEN], err));
+    TRY(state_written_column(&self->ttl, node_budget(&self->node), slots, count, &columns[GROUP_WRITTEN], err));
     return call_states_generation_column(&self->states, slots, count, &columns[GROUP_GENERATION], err);
+}
+
+enum status group_aggregate_columns(void *owner, const uint32_t *slots, uint32_t count, struct batch *batch, struct error *err)
+{
+    const struct group_aggregate *self = owner;
+    TRY(other_columns(owner, slots, count, batch, err));
+    return record_columns(self, records_of(self), slots, count, batch->columns + self->spec->key_count, err);
+}
+
+/* In the thread that stores: nothing of the operator is read that changes. */
+static enum status fill_columns(void *owner, const void *records, uint32_t count, struct batch *batch, struct error *err)
+{
+    const struct group_aggregate *self = owner;
+    uint32_t slots[CHUNK_ROWS];
+    for (uint32_t k = 0; k < count; k++) {
+        slots[k] = k;
+    }
+    return record_columns(self, records, slots, count, batch->columns + self->spec->key_count, err);
 }
 
 enum status group_aggregate_save(struct node *node, struct snapshot_writer *writer, struct error *err)
@@ -77,8 +99,11 @@ enum status group_aggregate_save(struct node *node, struct snapshot_writer *writ
         call_states_forget_changes(self->calls, &self->states);
         return held_errors_save(self->held, writer, TABLE_HELD, err);
     }
-    TRY(state_save_slots(writer, TABLE_GROUPS, self->spec->key_count + GROUP_COLUMNS, self->table, 0,
-                         node->circuit->incremental ? &self->dirty : NULL, group_aggregate_columns, self, err));
+    struct dirty_slots *dirty = node->circuit->incremental ? &self->dirty : NULL;
+    const struct slot_records records = {self->table, self->record_bytes, fill_columns};
+    bool raw = call_set_is_plain(self->calls) && snapshot_defers(writer);
+    TRY(slot_cut_save(&self->cut, writer, TABLE_GROUPS, self->spec->key_count + GROUP_COLUMNS, self->table, dirty,
+                      raw ? other_columns : group_aggregate_columns, self, raw ? &records : NULL, err));
     TRY(held_errors_save(self->held, writer, TABLE_HELD, err));
     return call_states_save(self->calls, &self->states, writer, TABLE_DISTINCT, NULL, err);
 }

@@ -63,11 +63,13 @@ static enum status remove_group(struct group_aggregate *self, uint32_t slot, str
 {
     struct group_record *record = record_at(self, slot);
     if (!key_table_has(self->table, slot) || (record->flags & FLAG_PERMANENT) != 0) {
+        ttl_forget(&self->ttl, slot);
         return STATUS_OK;
     }
     if (self->cold != NULL) {
         TRY(cold_table_forget(self->cold, &slot, 1, err));
     }
+    TRY(slot_cut_keep(&self->cut, &slot, 1, err));
     forget_group(self, record);
     key_table_remove(self->table, slot);
     group_aggregate_note_gone(self, slot);

@@ -26,6 +26,7 @@ struct set_node {
     uint32_t *touched, touched_count, touched_capacity;
     struct dirty_slots dirty;
     struct cold_table *cold; /* NULL: no database */
+    struct slot_cut cut; /* rows that a checkpoint is still to get */
     struct time_to_live ttl;
     bool lossy;        /* rows may be withdrawn that are forgotten: no count is below zero */
     uint32_t arrivals; /* rows of this tick */
@@ -79,6 +80,7 @@ static enum status set_remove(struct set_node *self, uint32_t slot, struct error
     if (self->cold != NULL) {
         TRY(cold_table_forget(self->cold, &slot, 1, err));
     }
+    TRY(slot_cut_keep(&self->cut, &slot, 1, err));
     key_table_remove(self->table, slot);
     ttl_forget(&self->ttl, slot);
     return set_note(self, slot, err);
@@ -120,6 +122,7 @@ static enum status set_node_receive(struct node *node, uint32_t input, const str
 {
     struct set_node *self = (struct set_node *)node;
     TRY(set_find(self, batch, err));
+    TRY(slot_cut_keep(&self->cut, self->slots, batch_rows(batch), err));
     if (ttl_is_set(&self->ttl)) {
         TRY(set_renew(self, batch_rows(batch), err));
     }
@@ -234,6 +237,7 @@ static void set_node_close(struct node *node)
     key_table_destroy(self->table);
     free(self->touched);
     dirty_slots_close(&self->dirty);
+    slot_cut_close(&self->cut);
     ttl_close(&self->ttl);
 }
 
@@ -250,7 +254,8 @@ static enum status set_declare(struct set_node *self, struct error *err)
     TRY_ALLOC(table, arena_alloc(arena, sizeof *table), err);
     *table = (struct snapshot_table){.name = "rows", .expiry = -1};
     TRY(state_schema_make(arena, input->schema, NULL, self->column_count, sides, ARRAY_LENGTH(sides), &table->schema, err));
-    self->dirty.budget = node_budget(&self->node);
+    self->dirty.budget = self->cut.pending.budget = node_budget(&self->node);
+    self->cut.part = self->node.circuit->settings.chunk_rows;
     self->node.tables = table;
     self->node.table_count = 1;
     return state_table_place(arena, input, NULL, self->column_count, table, err);
@@ -281,7 +286,7 @@ static enum status set_save(struct node *node, struct snapshot_writer *writer, s
         dirty_slots_clear(&self->dirty);
         return STATUS_OK;
     }
-    return state_save_slots(writer, 0, self->column_count + 3, self->table, 0, dirty, set_columns, self, err);
+    return slot_cut_save(&self->cut, writer, 0, self->column_count + 3, self->table, dirty, set_columns, self, NULL, err);
 }
 
 /* Rows of the table, whose slots are known, back into memory. */

@@ -100,10 +100,43 @@ struct slot_chunk {
     uint64_t base;
     state_columns *columns;
     void *owner;
+    struct slot_records records; /* fill NULL: none */
     uint32_t count, removed_count;
     uint32_t slots[CHUNK_ROWS];
     uint64_t ids[CHUNK_ROWS], removed[CHUNK_ROWS];
 };
+
+static void copy_records(const struct slot_records *records, const uint32_t *slots, uint32_t count, uint8_t *to)
+{
+    enum { AHEAD = 24, LINE = 64 };
+    const uint8_t *from = key_table_values((struct key_table *)(uintptr_t)records->table, 0);
+    size_t bytes = records->record_bytes;
+    for (uint32_t k = 0; k < count; k++, to += bytes) {
+        if (k + AHEAD < count) {
+            const uint8_t *ahead = from + slots[k + AHEAD] * bytes;
+            for (size_t at = 0; at < bytes + LINE - 1; at += LINE) {
+                __builtin_prefetch(ahead + at);
+            }
+        }
+        const uint8_t *record = from + slots[k] * bytes;
+        for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) { /* a multiple of 8 */
+            memcpy(to + at, record + at, sizeof(uint64_t));
+        }
+    }
+}
+
+static enum status chunk_keep(struct slot_chunk *chunk, struct batch *batch, struct error *err)
+{
+    const struct slot_records *records = &chunk->records;
+    if (records->fill == NULL) {
+        return snapshot_keep(chunk->writer, chunk->table, chunk->ids, 0, batch, err);
+    }
+    void *to;
+    const struct snapshot_raw raw = {records->fill, chunk->owner, (size_t)chunk->count * records->record_bytes};
+    TRY(snapshot_keep_raw(chunk->writer, chunk->table, chunk->ids, batch, &raw, &to, err));
+    copy_records(records, chunk->slots, chunk->count, to);
+    return STATUS_OK;
+}
 
 static enum status chunk_flush(struct slot_chunk *chunk, struct error *err)
 {
@@ -115,7 +148,7 @@ static enum status chunk_flush(struct slot_chunk *chunk, struct error *err)
     batch.count = chunk->count;
     enum status status = chunk->columns(chunk->owner, chunk->slots, chunk->count, &batch, err);
     if (status == STATUS_OK) {
-        status = snapshot_keep(chunk->writer, chunk->table, chunk->ids, 0, &batch, err);
+        status = chunk_keep(chunk, &batch, err);
     }
     batch_release(&batch);
     chunk->count = 0;
@@ -163,15 +196,27 @@ static enum status save_changes(struct slot_chunk *chunk, const struct key_table
     return chunk_flush(chunk, err);
 }
 
-enum status state_save_slots(struct snapshot_writer *writer, uint32_t table, uint32_t column_count, const struct key_table *keys,
-                             uint64_t base, struct dirty_slots *dirty, state_columns *columns, void *owner, struct error *err)
+static struct slot_chunk *new_chunk(const struct slot_chunk *what, struct error *err)
 {
     struct slot_chunk *chunk = malloc(sizeof *chunk);
     if (chunk == NULL) {
-        return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for a checkpoint");
+        (void)!error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for a checkpoint");
+        return NULL;
     }
-    *chunk = (struct slot_chunk){
-        .writer = writer, .table = table, .column_count = column_count, .base = base, .columns = columns, .owner = owner};
+    *chunk = *what;
+    return chunk;
+}
+
+enum status state_save_slots(struct snapshot_writer *writer, uint32_t table, uint32_t column_count, const struct key_table *keys,
+                             uint64_t base, struct dirty_slots *dirty, state_columns *columns, void *owner, struct error *err)
+{
+    struct slot_chunk *chunk = new_chunk(
+        &(struct slot_chunk){
+            .writer = writer, .table = table, .column_count = column_count, .base = base, .columns = columns, .owner = owner},
+        err);
+    if (chunk == NULL) {
+        return err->status;
+    }
     enum status status = STATUS_OK;
     snapshot_note_live(writer, keys == NULL ? 1 : key_table_count(keys));
     if (dirty == NULL && !snapshot_is_full(writer)) {
@@ -185,6 +230,158 @@ enum status state_save_slots(struct snapshot_writer *writer, uint32_t table, uin
     }
     free(chunk);
     return status;
+}
+
+/* ---- slots, later ---- */
+
+static void cut_end(struct slot_cut *cut)
+{
+    free(cut->chunk);
+    cut->chunk = NULL;
+    cut->writer = NULL;
+    cut->pending.count = 0;
+}
+
+static void cut_drop(struct snapshot_deferred *deferred)
+{
+    struct slot_cut *cut = (struct slot_cut *)deferred;
+    if (cut->all) {
+        memset(cut->pending.bits, 0, cut->pending.word_count * sizeof *cut->pending.bits);
+    } else {
+        dirty_slots_clear(&cut->pending);
+    }
+    cut_end(cut);
+}
+
+static enum status cut_flush(struct slot_cut *cut, struct error *err)
+{
+    snapshot_resume(cut->writer, cut->first_table);
+    return chunk_flush(cut->chunk, err);
+}
+
+static void cut_add(struct slot_cut *cut, uint32_t slot)
+{
+    struct slot_chunk *chunk = cut->chunk;
+    dirty_slots_unmark(&cut->pending, slot);
+    chunk->slots[chunk->count] = slot;
+    chunk->ids[chunk->count++] = slot;
+}
+
+enum status slot_cut_keep_now(struct slot_cut *cut, const uint32_t *slots, uint32_t count, struct error *err)
+{
+    for (uint32_t k = 0; k < count; k++) {
+        if (dirty_slots_has(&cut->pending, slots[k])) {
+            cut_add(cut, slots[k]);
+        }
+    }
+    return cut_flush(cut, err);
+}
+
+/* False: there are no more. */
+static bool add_by_bits(struct slot_cut *cut, uint32_t part)
+{
+    const struct dirty_slots *pending = &cut->pending;
+    for (; cut->next < pending->word_count; cut->next++) {
+        for (uint64_t word = pending->bits[cut->next]; word != 0; word &= word - 1) {
+            if (cut->chunk->count == part) {
+                return true;
+            }
+            cut_add(cut, cut->next * 64 + (uint32_t)__builtin_ctzll(word));
+        }
+    }
+    return false;
+}
+
+static bool add_listed(struct slot_cut *cut, uint32_t part)
+{
+    const struct dirty_slots *pending = &cut->pending;
+    for (; cut->next < pending->count && cut->chunk->count < part; cut->next++) {
+        if (dirty_slots_has(pending, pending->slots[cut->next])) {
+            cut_add(cut, pending->slots[cut->next]);
+        }
+    }
+    return cut->next < pending->count;
+}
+
+static enum status cut_take(struct snapshot_deferred *deferred, bool *more, struct error *err)
+{
+    struct slot_cut *cut = (struct slot_cut *)deferred;
+    uint32_t part = cut->part == 0 || cut->part > CHUNK_ROWS ? CHUNK_ROWS : cut->part;
+    *more = cut->all ? add_by_bits(cut, part) : add_listed(cut, part);
+    TRY(cut_flush(cut, err));
+    if (!*more) {
+        cut_end(cut);
+    }
+    return STATUS_OK;
+}
+
+/* Takes the list over. What is not there any more has no row, and its slot may get another key. */
+static enum status cut_changes(struct slot_cut *cut, struct dirty_slots *dirty, struct error *err)
+{
+    struct slot_chunk *chunk = cut->chunk;
+    struct dirty_slots empty = cut->pending;
+    cut->pending = *dirty;
+    *dirty = empty;
+    for (uint32_t i = 0; i < cut->pending.count; i++) {
+        uint32_t slot = cut->pending.slots[i];
+        if (key_table_has(cut->keys, slot)) {
+            continue;
+        }
+        dirty_slots_unmark(&cut->pending, slot);
+        chunk->removed[chunk->removed_count++] = slot;
+        if (chunk->removed_count == CHUNK_ROWS) {
+            TRY(snapshot_remove(chunk->writer, chunk->table, chunk->removed, chunk->removed_count, err));
+            chunk->removed_count = 0;
+        }
+    }
+    return snapshot_remove(chunk->writer, chunk->table, chunk->removed, chunk->removed_count, err);
+}
+
+static enum status cut_begin(struct slot_cut *cut, struct dirty_slots *dirty, struct error *err)
+{
+    if (!cut->all) {
+        return cut_changes(cut, dirty, err);
+    }
+    if (dirty != NULL) {
+        dirty_slots_clear(dirty);
+    }
+    return dirty_slots_copy(&cut->pending, key_table_live(cut->keys), key_table_slots(cut->keys), err);
+}
+
+enum status slot_cut_save(struct slot_cut *cut, struct snapshot_writer *writer, uint32_t table, uint32_t column_count,
+                          const struct key_table *keys, struct dirty_slots *dirty, state_columns *columns, void *owner,
+                          const struct slot_records *records, struct error *err)
+{
+    if (!snapshot_defers(writer)) {
+        return state_save_slots(writer, table, column_count, keys, 0, dirty, columns, owner, err);
+    }
+    snapshot_note_live(writer, key_table_count(keys));
+    if (dirty == NULL && !snapshot_is_full(writer)) {
+        TRY(snapshot_replace(writer, table, err));
+    }
+    cut->chunk = new_chunk(&(struct slot_chunk){.writer = writer,
+                                                .table = table,
+                                                .column_count = column_count,
+                                                .columns = columns,
+                                                .owner = owner,
+                                                .records = records == NULL ? (struct slot_records){0} : *records},
+                           err);
+    if (cut->chunk == NULL) {
+        return err->status;
+    }
+    cut->deferred = (struct snapshot_deferred){.take = cut_take, .drop = cut_drop};
+    cut->writer = writer;
+    cut->keys = keys;
+    cut->all = dirty == NULL || snapshot_is_full(writer);
+    cut->next = 0;
+    snapshot_defer(writer, &cut->deferred, &cut->first_table);
+    return cut_begin(cut, dirty, err);
+}
+
+void slot_cut_close(struct slot_cut *cut)
+{
+    free(cut->chunk);
+    dirty_slots_close(&cut->pending);
 }
 
 /* ---- ids of old and slots of now ---- */

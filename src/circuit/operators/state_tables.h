@@ -54,6 +54,36 @@ typedef enum status state_columns(void *owner, const uint32_t *slots, uint32_t c
 enum status state_save_slots(struct snapshot_writer *writer, uint32_t table, uint32_t column_count, const struct key_table *keys,
                              uint64_t base, struct dirty_slots *dirty, state_columns *columns, void *owner, struct error *err);
 
+/* The same of a table that may be large (records NULL: `columns` makes all columns), with ids that are slots: where the writer defers, the rows are handed over in parts after the save.
+ * Whoever changes or removes a slot calls slot_cut_keep before. Zero with pending.budget set is at rest; slot_cut_close frees. */
+struct slot_cut {
+    struct snapshot_deferred deferred;
+    struct snapshot_writer *writer; /* NULL: at rest */
+    uint32_t first_table;
+    const struct key_table *keys;
+    struct slot_chunk *chunk;
+    struct dirty_slots pending; /* the bits of those that are still to be handed over; all: without the list */
+    bool all;
+    uint32_t next; /* in the list; all: word of bits */
+    uint32_t part; /* rows that are handed over at once: pipeline.chunk.rows */
+};
+/* Of some columns only: record_bytes of each slot are copied as they are, `fill` makes the columns of them later, in another thread
+ * (snapshot_keep_raw). `columns` then makes the others. */
+struct slot_records {
+    const struct key_table *table; /* value 0 is copied */
+    uint32_t record_bytes;
+    enum status (*fill)(void *owner, const void *records, uint32_t count, struct batch *batch, struct error *err);
+};
+enum status slot_cut_save(struct slot_cut *cut, struct snapshot_writer *writer, uint32_t table, uint32_t column_count,
+                          const struct key_table *keys, struct dirty_slots *dirty, state_columns *columns, void *owner,
+                          const struct slot_records *records, struct error *err);
+void slot_cut_close(struct slot_cut *cut);
+enum status slot_cut_keep_now(struct slot_cut *cut, const uint32_t *slots, uint32_t count, struct error *err);
+static inline enum status slot_cut_keep(struct slot_cut *cut, const uint32_t *slots, uint32_t count, struct error *err) /* <= CHUNK_ROWS */
+{
+    return LIKELY(cut->writer == NULL) ? STATUS_OK : slot_cut_keep_now(cut, slots, count, err);
+}
+
 /* During a restore: the slot that a row of a chain has now, by the id that it had. */
 struct state_map {
     struct budget *budget;

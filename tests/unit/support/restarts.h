@@ -189,6 +189,7 @@ struct restart_plan {
     uint32_t first_workers, chunk_rows;
     bool incremental; /* the circuits follow changes */
     bool all_full;    /* every save is a full one */
+    bool late;        /* large tables hand over their rows in parts, around the tick after a save; a stop repeats that tick */
     enum restart_spill { SPILL_NEVER, SPILL_ALL, SPILL_SOME, SPILL_RARELY } spill;
     uint64_t spill_seed;
 };
@@ -211,7 +212,9 @@ struct restart_run {
     uint32_t worker_count;
     struct held_meeting *held;
     uint64_t tick_number, spill_seed, fetched; /* fetched: keys that came back from databases */
-    bool keeps_db;                             /* the save that is at work is a checkpoint with the database */
+    struct snapshot_writer *writers[RESTART_WORKERS];
+    bool saves;    /* they are at work */
+    bool keeps_db; /* the save that is at work is a checkpoint with the database */
     struct memory_db *kept[RESTART_WORKERS];
     struct restart_file files[RESTART_WORKERS][RESTART_TICKS];
     uint32_t file_count;
@@ -465,7 +468,7 @@ static enum status restart_put(void *context, const void *bytes, size_t length, 
     return STATUS_OK;
 }
 
-static inline void restart_save(struct restart_run *run)
+static inline void restart_begin_save(struct restart_run *run)
 {
     struct error err;
     bool full = run->plan->all_full || run->file_count == 0;
@@ -473,13 +476,39 @@ static inline void restart_save(struct restart_run *run)
         run->workers[w].circuit->cold_checkpoint = run->keeps_db;
     }
     for (uint32_t w = 0; w < run->worker_count; w++) {
-        struct snapshot_writer *writer;
-        struct restart_file *file = &run->files[w][run->file_count];
-        require(snapshot_writer_create(&run->budget, full, 1, &writer, &err), &err);
-        require(circuit_save(run->workers[w].circuit, writer, &err), &err);
-        require(snapshot_finish(writer, restart_put, file, &err), &err);
-        snapshot_writer_destroy(writer);
+        require(snapshot_writer_create(&run->budget, full, 1, &run->writers[w], &err), &err);
+        if (run->plan->late) {
+            snapshot_allow_deferred(run->writers[w]);
+        }
+        require(circuit_save(run->workers[w].circuit, run->writers[w], &err), &err);
     }
+    run->saves = true;
+}
+
+/* Some of the parts that were put off. */
+static inline void restart_take_some(struct restart_run *run)
+{
+    struct error err;
+    bool more = true;
+    for (uint64_t part = 0, parts = next_random(&run->spill_seed) % 4; part < parts && run->saves; part++) {
+        for (uint32_t w = 0; w < run->worker_count; w++) {
+            require(snapshot_take_deferred(run->writers[w], &more, &err), &err);
+        }
+    }
+}
+
+static inline void restart_end_save(struct restart_run *run)
+{
+    struct error err;
+    for (uint32_t w = 0; w < run->worker_count; w++) {
+        bool more = true;
+        while (more) {
+            require(snapshot_take_deferred(run->writers[w], &more, &err), &err);
+        }
+        require(snapshot_finish(run->writers[w], restart_put, &run->files[w][run->file_count], &err), &err);
+        snapshot_writer_destroy(run->writers[w]);
+    }
+    run->saves = false;
     run->file_count++;
 }
 
@@ -545,7 +574,8 @@ static inline uint64_t restart_keys(const struct restart_run *run)
     return keys;
 }
 
-static inline void restart_stop(struct restart_run *run, uint32_t workers)
+/* next: the tick that will be run again, after a late save. */
+static inline void restart_stop(struct restart_run *run, uint32_t workers, const struct restart_tick *next)
 {
     uint32_t before = run->worker_count;
     uint64_t keys = restart_keys(run);
@@ -553,7 +583,15 @@ static inline void restart_stop(struct restart_run *run, uint32_t workers)
     if (run->plan->spill != SPILL_NEVER && !run->keeps_db) {
         restart_forget_files(run); /* without the database in it a save has all rows */
     }
-    restart_save(run);
+    restart_begin_save(run);
+    if (run->plan->late) {
+        int64_t now_us = run->evaluation.now_us;
+        restart_take_some(run);
+        free(restart_take_text(run, restart_play(run, next, true)));
+        restart_take_some(run);
+        run->evaluation.now_us = now_us;
+    }
+    restart_end_save(run);
     for (uint32_t w = 0; run->keeps_db && w < before; w++) {
         run->kept[w] = memory_clone(run->workers[w].db);
     }
@@ -582,11 +620,15 @@ static inline uint64_t restart_run(const struct restart_case *test, const struct
     for (uint32_t t = 0; t < RESTART_TICKS; t++) {
         bool right = restart_play(run, &script->ticks[t], true);
         texts[t] = restart_take_text(run, right);
+        if (run->saves) {
+            restart_end_save(run);
+        }
         if (plan->actions[t] == RESTART_SAVE) {
             run->keeps_db = plan->spill != SPILL_NEVER && !plan->all_full;
-            restart_save(run);
+            restart_begin_save(run);
+            restart_take_some(run);
         } else if (plan->actions[t] == RESTART_STOP) {
-            restart_stop(run, plan->workers[t]);
+            restart_stop(run, plan->workers[t], &script->ticks[t + 1]);
         }
     }
     restart_forget_files(run);
@@ -603,6 +645,10 @@ static inline void restart_make_plan(uint64_t *seed, bool hashed, bool spills, s
                                   .chunk_rows = chunks[next_random(seed) % 3],
                                   .incremental = next_random(seed) % 3 != 0,
                                   .all_full = next_random(seed) % 4 == 0};
+    if (!spills) {
+        plan->spill_seed = *seed;
+        plan->late = (*seed >> 40) % 2 == 0;
+    }
     if (spills) {
         static const enum restart_spill spills_as[] = {SPILL_ALL, SPILL_SOME, SPILL_ALL, SPILL_RARELY};
         plan->spill = spills_as[next_random(seed) % 4];
@@ -628,9 +674,9 @@ static inline void restart_fail(const struct restart_case *test, uint64_t seed, 
     for (size_t at = 0; expected[at] == actual[at]; at++) {
         line = expected[at] == '\n' ? at + 1 : line;
     }
-    fail_msg("%s, seed %llu, tick %u of %s from %u workers, chunk %u%s%s%s:\nwithout stops %.300s\nwith stops    %.300s", test->name,
+    fail_msg("%s, seed %llu, tick %u of %s from %u workers, chunk %u%s%s%s%s:\nwithout stops %.300s\nwith stops    %.300s", test->name,
              (unsigned long long)seed, tick, actions, plan->first_workers, plan->chunk_rows, plan->incremental ? ", incremental" : "",
-             plan->all_full ? ", full" : "",
+             plan->all_full ? ", full" : "", plan->late ? ", late" : "",
              plan->spill == SPILL_NEVER  ? ""
              : plan->spill == SPILL_ALL  ? ", all spilled"
              : plan->spill == SPILL_SOME ? ", some spilled"
