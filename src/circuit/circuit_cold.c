@@ -283,7 +283,7 @@ static enum status void_older_files(const struct node *node, struct snapshot_wri
 {
     bool may_be = node->type->saves_in_memory && !snapshot_is_full(writer);
     for (const struct cold_table *cold = may_be ? node_first_cold(node) : NULL; cold != NULL; cold = cold->next) {
-        for (uint32_t part = 0; part < cold->part_count; part++) {
+        for (uint32_t part = 0; part < cold->part_count && cold->layouts[part].scope_count == 0; part++) { /* else the operator does */
             TRY(snapshot_replace(writer, (uint32_t)(cold->layouts[part].table - node->tables), err));
         }
     }

@@ -125,6 +125,7 @@ enum status cold_table_open_scope(struct cold_table *cold, struct cold_db *db, c
     memcpy(bytes, scope.bytes, scope.length);
     cold->scope = (struct text){bytes, scope.length};
     set_stored(cold, 0, units);
+    cold->spilled = units > 0;
     return mark_all(cold, dirty_mark(0), err);
 }
 

@@ -58,7 +58,6 @@ enum status over_dirty(struct over_node *self, const struct over_partition *part
         if (self->streams && items) {
             cold_table_touch(self->cold, partition->slot, OVER_PART_ITEMS);
         }
-        return STATUS_OK;
     }
     return LIKELY(!self->changed.followed) ? STATUS_OK : dirty_slots_mark(&self->dirty, partition->slot, err);
 }
@@ -590,6 +589,7 @@ static const struct node_type over_type = {
     .restore = over_restore,
     .restored = over_restored,
     .open_cold = over_open_cold,
+    .saves_in_memory = true,
 };
 
 /* ---- setup ---- */

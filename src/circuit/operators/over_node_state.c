@@ -231,7 +231,9 @@ enum status over_save(struct node *node, struct snapshot_writer *writer, struct 
 {
     struct over_node *self = (struct over_node *)node;
     bool all = snapshot_is_full(writer) || !self->changed.followed;
-    if (self->cold != NULL) { /* partitions are in the database: node_save_cold */
+    if (node->in_database) { /* partitions */
+        touched_rows_close(&self->changed);
+        dirty_slots_clear(&self->dirty);
         return STATUS_OK;
     }
     TRY(self->streams ? save_by_time(self, writer, all, err) : save_rows(self, writer, OVER_TABLE_ROWS, true, all, err));

@@ -31,7 +31,6 @@ static inline enum status session_changed(struct session_list *list, uint32_t nu
 {
     if (UNLIKELY(list->cold != NULL)) {
         cold_table_touch(list->cold, session_at(list, number)->key, 0);
-        return STATUS_OK;
     }
     return LIKELY(!list->followed) ? STATUS_OK : dirty_slots_mark(&list->dirty, number, err);
 }

@@ -476,6 +476,7 @@ static const struct node_type session_window_type = {
     .restore = session_window_restore,
     .restored = session_window_restored,
     .open_cold = session_window_open_cold,
+    .saves_in_memory = true,
 };
 
 /* Chooses between states and kept rows. */

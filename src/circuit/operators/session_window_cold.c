@@ -108,7 +108,6 @@ enum status session_window_open_cold(struct node *node, struct error *err)
     }
     TRY(node_make_cold(node, 1, &self->cold, err));
     TRY(node_make_layout(node, &node->tables[SESSION_TABLE_SESSIONS], keys, key_count, &layout, err));
-    self->sessions.followed = false;
     self->sessions.cold = self->cold;
     TRY(cold_table_open(self->cold, node->circuit->cold, &layout, 1, &owner, self->sessions.keys, err));
     return cold_table_open_timers(self->cold, self->spec->base.window.size_us / SPANS, err);

@@ -205,7 +205,8 @@ enum status session_window_save(struct node *node, struct snapshot_writer *write
         TRY(snapshot_replace(writer, SESSION_TABLE_CLOCK, err));
     }
     TRY(snapshot_write_cells(writer, SESSION_TABLE_CLOCK, 0, clock, err));
-    if (self->cold != NULL) { /* sessions are in the database: node_save_cold */
+    if (node->in_database) { /* sessions */
+        dirty_slots_clear(&self->sessions.dirty);
         return STATUS_OK;
     }
     struct session_chunk *chunk = malloc(sizeof *chunk);

@@ -66,7 +66,8 @@ static enum status pane_make(struct window_aggregate *self, int64_t start, const
     enum status status = keyed_records_open(&self->layout, &made->records, err);
     if (status == STATUS_OK && self->spills) {
         status = window_spill_pane(self, made, NULL, err);
-    } else if (status == STATUS_OK && self->node.circuit->incremental) {
+    }
+    if (status == STATUS_OK && self->node.circuit->incremental) {
         status = keyed_records_track(&self->layout, &made->records, err);
     }
     if (status == STATUS_OK) {
@@ -577,6 +578,7 @@ static const struct node_type window_aggregate_type = {
     .restore = window_aggregate_restore,
     .restored = window_aggregate_restored,
     .open_cold = window_aggregate_open_cold,
+    .saves_in_memory = true,
 };
 
 /* States that can be merged cost more than others: made only where windows share panes. */

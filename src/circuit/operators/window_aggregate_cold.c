@@ -58,24 +58,47 @@ static void note_panes(struct window_aggregate *self, const struct pane_list *li
     }
 }
 
-static enum status write_panes(const struct pane_list *list, uint32_t tables, struct error *err)
+static enum status write_panes(struct window_aggregate *self, const struct pane_list *list, struct error *err)
 {
     for (uint32_t i = 0; i < list->count; i++) {
-        for (uint32_t t = 0; t < tables; t++) {
-            TRY(cold_table_write(records_cold_values(list->items[i]->records.cold, t), err));
+        struct keyed_records *records = &list->items[i]->records;
+        for (uint32_t t = 0; t <= self->layout.cold.count; t++) {
+            TRY(cold_table_write(records_cold_values(records->cold, t), err));
         }
+        dirty_slots_clear(&records->dirty);
+        call_states_forget_changes(self->calls, &records->states);
     }
     return STATUS_OK;
 }
 
-enum status window_save_cold(struct window_aggregate *self, struct error *err)
+enum status window_forget_note(struct window_aggregate *self, struct error *err)
+{
+    if (!self->noted) {
+        return STATUS_OK;
+    }
+    self->noted = false;
+    return cold_write_note(self->node.circuit->cold, self->node.id, note_name, (struct text){0}, err);
+}
+
+/* Rows that older files of the chain have are those of before. */
+static enum status void_older_files(struct window_aggregate *self, struct snapshot_writer *writer, struct error *err)
+{
+    for (uint32_t table = WINDOW_TABLE_GROUPS; table < self->node.table_count && !snapshot_is_full(writer); table++) {
+        TRY(snapshot_replace(writer, table, err));
+    }
+    return STATUS_OK;
+}
+
+enum status window_save_cold(struct window_aggregate *self, struct snapshot_writer *writer, struct error *err)
 {
     struct cold_db *db = self->node.circuit->cold;
     const struct records_layouts *layouts = &self->layout.cold;
     struct text_builder note = {0};
     uint64_t units[UINT8_MAX + 1] = {0};
-    TRY(write_panes(&self->waiting, layouts->count + 1, err));
-    TRY(write_panes(&self->entered, layouts->count + 1, err));
+    TRY(void_older_files(self, writer, err));
+    TRY(write_panes(self, &self->waiting, err));
+    TRY(write_panes(self, &self->entered, err));
+    self->noted = true;
     note_panes(self, &self->waiting, units, &note);
     note_panes(self, &self->entered, units, &note);
     enum status status = note.failed ? error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for a checkpoint")
@@ -176,6 +199,7 @@ enum status window_aggregate_open_cold(struct node *node, struct error *err)
     if (status == STATUS_OK && note.failed) {
         status = error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for windows");
     }
+    self->noted = note.length > 0;
     if (status == STATUS_OK) {
         status = take_panes(self, note.bytes, note.length, err);
     }

@@ -50,6 +50,7 @@ struct window_aggregate {
     struct pane_list waiting, entered;
     struct keyed_records running;    /* what the entered panes add up to (CUMULATE, HOP by subtraction) */
     bool spills;                     /* panes may be in the database */
+    bool noted;                      /* it has a note of some */
     struct records_layouts sum_cold; /* of `running` */
     struct pane_cache cache;
     struct window_restore restored;
@@ -88,6 +89,8 @@ enum status window_spill_pane(struct window_aggregate *self, struct pane *pane, 
 /* The same for records that panes are added up in: one at a time. */
 enum status window_spill_sum(struct window_aggregate *self, struct keyed_records *records, struct error *err);
 /* All panes are written, and which there are. */
-enum status window_save_cold(struct window_aggregate *self, struct error *err);
+enum status window_save_cold(struct window_aggregate *self, struct snapshot_writer *writer, struct error *err);
+/* They are all in memory, and are saved from there: the database has none. */
+enum status window_forget_note(struct window_aggregate *self, struct error *err);
 
 #endif

@@ -113,9 +113,10 @@ enum status window_aggregate_save(struct node *node, struct snapshot_writer *wri
         TRY(snapshot_replace(writer, WINDOW_TABLE_CLOCK, err));
     }
     TRY(snapshot_write_cells(writer, WINDOW_TABLE_CLOCK, 0, clock, err));
-    if (self->spills) { /* groups and values are in the database: node_save_cold */
-        return window_save_cold(self, err);
+    if (node->in_database) { /* groups and values */
+        return window_save_cold(self, writer, err);
     }
+    TRY(window_forget_note(self, err));
     TRY(save_panes(self, &self->waiting, writer, &first, err));
     TRY(save_panes(self, &self->entered, writer, &first, err));
     for (uint32_t table = WINDOW_TABLE_GROUPS; table < node->table_count && !snapshot_is_full(writer); table++) {
