@@ -33,8 +33,20 @@ enum commit_kind { COMMIT_KAFKA, COMMIT_REGISTERS };
     X(CUT_BOTH_WAYS)                                                                                                                       \
     X(OUTAGE)                                                                                                                              \
     X(SLOW)                                                                                                                                \
-    X(LOSE_REPLIES) X(READ_ERRORS) X(LEAVE) X(RESTART) X(JOIN) X(TWIN) X(STOP_ALL) X(MOVE) X(SLOW_STOP) X(TASK_FAILURE) X(STEAL_LEASE)     \
-        X(LOST_HINTS) X(CLOCK_RATE) X(LATE_SEAT)
+    X(LOSE_REPLIES)                                                                                                                        \
+    X(READ_ERRORS)                                                                                                                         \
+    X(LEAVE)                                                                                                                               \
+    X(RESTART)                                                                                                                             \
+    X(JOIN)                                                                                                                                \
+    X(TWIN)                                                                                                                                \
+    X(STOP_ALL)                                                                                                                            \
+    X(MOVE)                                                                                                                                \
+    X(SLOW_STOP)                                                                                                                           \
+    X(TASK_FAILURE)                                                                                                                        \
+    X(STEAL_LEASE)                                                                                                                         \
+    X(LOST_HINTS)                                                                                                                          \
+    X(CLOCK_RATE)                                                                                                                          \
+    X(LATE_SEAT)
 #define X(name) FAULT_##name,
 enum fault { FAULT_LIST(X) FAULT_COUNT };
 #undef X
