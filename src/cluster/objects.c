@@ -77,10 +77,19 @@ static enum status add_name(void *context, const char *key, const struct object_
     return STATUS_OK;
 }
 
+static int compare_names(const void *left, const void *right)
+{
+    return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
 enum status cluster_objects_list(struct object_store *store, const char *prefix, struct arena *arena, struct cluster_names *names,
                                  struct error *err)
 {
     struct listing listing = {.arena = arena, .names = names};
     *names = (struct cluster_names){0};
-    return store->driver->list(store, prefix, NULL, add_name, &listing, err);
+    TRY(store->driver->list(store, prefix, NULL, add_name, &listing, err));
+    if (names->count > 1) { /* a service orders names as they are encoded for it */
+        qsort(names->names, names->count, sizeof *names->names, compare_names);
+    }
+    return STATUS_OK;
 }

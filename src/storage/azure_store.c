@@ -4,20 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/module.h"
-#include "base/option.h"
-#include "build_id.h"
+#include "storage/azure_store.h"
 #include "storage/http_digest.h"
-#include "storage/http_store.h"
 
 #define AZURE_VERSION "2021-12-02"
 enum { KEY_MAX = 128, HEADERS_MAX = 32 };
 
-struct azure_settings {
-    const char *connection_string, *endpoint, *account_key, *sas_token, *ca_file;
-    struct duration timeout;
-    bool create_container;
-};
 struct azure_store {
     struct http_store http;
     const char *account;
@@ -25,7 +17,11 @@ struct azure_store {
     size_t key_bytes; /* 0: a shared access signature */
 };
 
-static const struct option_def azure_options[] = {
+const struct option_def azure_options[AZURE_OPTIONS] = {
+    {.name = "azure.call-timeout",
+     OPTION_DURATION(struct azure_settings, timeout),
+     .initial = "5 s",
+     .summary = "How long a call of coordination is tried again before the service counts as unavailable."},
     {.name = "azure.connection-string",
      OPTION_TEXT(struct azure_settings, connection_string),
      .flags = OPTION_SECRET,
@@ -47,14 +43,14 @@ static const struct option_def azure_options[] = {
     {.name = "azure.ca-file",
      OPTION_TEXT(struct azure_settings, ca_file),
      .summary = "Certificates to trust, in PEM form. Unset: the system's."},
-    {.name = "azure.timeout",
-     OPTION_DURATION(struct azure_settings, timeout),
-     .initial = "60 s",
-     .summary = "How long a request is tried again before the store counts as unavailable."},
     {.name = "azure.create-container",
      OPTION_BOOL(struct azure_settings, create_container),
      .initial = "false",
      .summary = "Makes the container when the store is opened and it is not there."},
+    {.name = "azure.timeout",
+     OPTION_DURATION(struct azure_settings, timeout),
+     .initial = "60 s",
+     .summary = "How long a request is tried again before the store counts as unavailable."},
 };
 
 /* ---- signature ---- */
@@ -170,9 +166,12 @@ static void add_md5(struct http_request *request)
     http_header_add(request, "content-type", "application/octet-stream");
 }
 
-static void azure_add_put_headers(struct http_store *store, struct http_request *request)
+static void azure_add_put_headers(struct http_store *store, const struct http_put *put, struct http_request *request)
 {
     http_header_add(request, "x-ms-blob-type", "BlockBlob");
+    if (put->lease != NULL) {
+        http_header_add(request, "x-ms-lease-id", "%s", put->lease);
+    }
     add_md5(request);
 }
 
@@ -344,12 +343,12 @@ failed:
     return status;
 }
 
-static const struct object_driver azure_driver = {
+const struct object_driver azure_object_driver = {
     .abi = OBJECT_DRIVER_ABI,
     .scheme = "azure",
     .summary = "Block blobs of Azure Blob Storage: azure://account/container/prefix.",
-    .options = azure_options,
-    .option_count = ARRAY_LENGTH(azure_options),
+    .options = azure_options + AZURE_STORE_FROM,
+    .option_count = AZURE_OPTIONS - AZURE_STORE_FROM,
     .settings_bytes = sizeof(struct azure_settings),
     .open = azure_open,
     .put = http_store_put,
@@ -362,7 +361,7 @@ static const struct object_driver azure_driver = {
 };
 
 static const struct http_protocol azure_protocol = {
-    .driver = &azure_driver,
+    .driver = &azure_object_driver,
     .metadata = "x-ms-meta-",
     .listing = {"Blob", "Name", "NextMarker", "Etag", "Content-Length", "Last-Modified"},
     .sign = azure_sign,
@@ -376,11 +375,3 @@ static const struct http_protocol azure_protocol = {
     .add_list_query = azure_add_list_query,
     .create_root = azure_create_root,
 };
-
-static const void *const drivers[] = {&azure_driver, NULL};
-static const struct module described = {.build_id = MODULE_BUILD_ID, .name = "azure", .types = {[MODULE_OBJECT_DRIVERS] = drivers}};
-
-MODULE_EXPORT const struct module *module_describe(void)
-{
-    return &described;
-}

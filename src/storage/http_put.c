@@ -150,7 +150,7 @@ static enum status put_whole(struct http_store *store, struct reader *reader, ch
     http_store_object_path(store, put->key, &request.path);
     add_metadata(store, put, &request);
     add_condition(&request, put);
-    store->protocol->add_put_headers(store, &request);
+    store->protocol->add_put_headers(store, put, &request);
     enum status status = finish(store, put, &request, result, info, err);
     http_request_close(&request);
     return status;
@@ -218,23 +218,35 @@ failed:
     return status;
 }
 
-enum status http_store_put(struct object_store *base, const char *key, const struct object_source *source, enum put_condition condition,
-                           const char *etag, enum object_result *result, struct object_info *info, struct error *err)
+static enum status put_source(struct http_store *store, const struct object_source *source, struct http_put *put,
+                              enum object_result *result, struct object_info *info, struct error *err)
 {
-    struct http_store *store = (struct http_store *)base;
-    struct http_put put = {.key = key, .condition = condition, .etag = etag, .bytes = source->bytes};
-    struct reader reader = {.source = source, .store = store, .put = &put};
+    struct reader reader = {.source = source, .store = store, .put = put};
     uint64_t total = source->bytes + store->protocol->trailer_bytes, share = (total + PARTS_MAX - 1) / PARTS_MAX;
     size_t part_bytes = share > OBJECT_PART_BYTES ? (size_t)share : OBJECT_PART_BYTES;
     char *block;
-    assert((condition == PUT_IF_MATCH) == (etag != NULL));
-    TRY(object_key_check(key, err));
+    assert((put->condition == PUT_IF_MATCH) == (put->etag != NULL) && (put->lease == NULL || total <= OBJECT_PART_BYTES));
+    TRY(object_key_check(put->key, err));
     TRY_ALLOC(block, malloc(total < part_bytes ? (size_t)total + 1 : part_bytes), err);
-    random_name(&store->random, put.number);
+    random_name(&store->random, put->number);
     enum status status = total <= OBJECT_PART_BYTES ? put_whole(store, &reader, block, result, info, err)
                                                     : put_in_parts(store, &reader, block, part_bytes, result, info, err);
-    text_builder_close(&put.upload);
-    text_builder_close(&put.parts);
+    text_builder_close(&put->upload);
+    text_builder_close(&put->parts);
     free(block);
     return status;
+}
+
+enum status http_store_put(struct object_store *base, const char *key, const struct object_source *source, enum put_condition condition,
+                           const char *etag, enum object_result *result, struct object_info *info, struct error *err)
+{
+    struct http_put put = {.key = key, .condition = condition, .etag = etag, .bytes = source->bytes};
+    return put_source((struct http_store *)base, source, &put, result, info, err);
+}
+
+enum status http_store_put_leased(struct object_store *base, const char *key, const struct object_source *source, const char *etag,
+                                  const char *lease, enum object_result *result, struct object_info *info, struct error *err)
+{
+    struct http_put put = {.key = key, .condition = PUT_IF_MATCH, .etag = etag, .lease = lease, .bytes = source->bytes};
+    return put_source((struct http_store *)base, source, &put, result, info, err);
 }

@@ -84,6 +84,11 @@ static const struct judgement judgements[] = {
     {409, "ContainerAlreadyExists", JUDGE_CONFLICT},
     {409, "BucketAlreadyExists", JUDGE_CONFLICT},
     {409, "BucketAlreadyOwnedByYou", JUDGE_CONFLICT},
+    {409, "LeaseAlreadyPresent", JUDGE_CONFLICT},
+    {409, "LeaseIdMismatchWithLeaseOperation", JUDGE_CONFLICT},
+    {409, "LeaseNotPresentWithLeaseOperation", JUDGE_CONFLICT},
+    {409, "LeaseIsBrokenAndCannotBeRenewed", JUDGE_CONFLICT},
+    {409, "LeaseIsBreakingAndCannotBeAcquired", JUDGE_CONFLICT},
     {400, "InvalidBlockList", JUDGE_CONFLICT}, /* another put's end took our blocks away */
     {412, NULL, JUDGE_CONFLICT},
 };

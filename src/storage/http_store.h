@@ -23,6 +23,7 @@ struct http_store;
 /* A put on its way. */
 struct http_put {
     const char *key, *etag;
+    const char *lease; /* NULL, or the lease that the service holds the object under: a body of one request only */
     enum put_condition condition;
     char number[RANDOM_NAME_BYTES]; /* of the put */
     uint32_t crc32c, part_count;
@@ -44,7 +45,7 @@ struct http_protocol {
     /* A key's name in the service and back; false: no name of ours. */
     void (*encode_key)(struct text_builder *out, const char *key);
     bool (*decode_key)(struct text_builder *out, struct text name);
-    void (*add_put_headers)(struct http_store *store, struct http_request *request);
+    void (*add_put_headers)(struct http_store *store, const struct http_put *put, struct http_request *request);
     enum status (*begin_parts)(struct http_store *store, struct http_put *put, struct error *err);
     enum status (*put_part)(struct http_store *store, struct http_put *put, const void *bytes, size_t length, struct error *err);
     /* The last request: method, query, and its body, which the caller closes after the call. */
@@ -95,6 +96,9 @@ enum status http_store_head_number(struct http_store *store, const char *key, en
 
 enum status http_store_put(struct object_store *base, const char *key, const struct object_source *source, enum put_condition condition,
                            const char *etag, enum object_result *result, struct object_info *info, struct error *err);
+/* The same under a lease of the service (its identity); CONFLICT, too, when it is no more. */
+enum status http_store_put_leased(struct object_store *base, const char *key, const struct object_source *source, const char *etag,
+                                  const char *lease, enum object_result *result, struct object_info *info, struct error *err);
 enum status http_store_get(struct object_store *base, const char *key, uint64_t offset, uint64_t length, const struct object_sink *sink,
                            enum object_result *result, struct object_info *info, struct error *err);
 enum status http_store_head(struct object_store *base, const char *key, enum object_result *result, struct object_info *info,

@@ -173,7 +173,7 @@ static bool s3_decode_key(struct text_builder *out, struct text name)
     return !out->failed;
 }
 
-static void s3_add_put_headers(struct http_store *store, struct http_request *request)
+static void s3_add_put_headers(struct http_store *store, const struct http_put *put, struct http_request *request)
 {
     http_header_add(request, "content-type", "application/octet-stream");
 }
@@ -197,7 +197,7 @@ static enum status s3_begin_parts(struct http_store *store, struct http_put *put
     http_query_add(&request, "uploads", "");
     http_header_add(&request, "x-amz-meta-spatecrc32c", "%08x", put->crc32c);
     http_header_add(&request, "x-amz-meta-spateput", "%s", put->number);
-    s3_add_put_headers(store, &request);
+    s3_add_put_headers(store, put, &request);
     enum status status = must_call(store, &request, &response, put->key, err);
     xml_append_text(&put->upload, xml_find((struct text){response.body.bytes, response.body.length}, "UploadId"));
     if (status == STATUS_OK && put->upload.length == 0) {
