@@ -6,6 +6,7 @@
 
 #include "api/session.h"
 #include "api/settings_flink.h"
+#include "cluster/driver.h"
 #include "connectors/table_options.h"
 #include "formats/json_text.h"
 #include "functions/aggregate.h"
@@ -204,6 +205,19 @@ static enum status add_stores(struct reference *self, struct error *err)
     return STATUS_OK;
 }
 
+static enum status add_drivers(struct reference *self, struct error *err)
+{
+    (void)err;
+    uint32_t count;
+    const struct cluster_driver *const *drivers = cluster_driver_list(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (reference_add(self, &(struct entry){{"name", "summary"}, {drivers[i]->scheme, drivers[i]->summary}})) {
+            add_owned_options(self, drivers[i]->options, drivers[i]->option_count, "");
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status add_options(struct reference *self, struct error *err)
 {
     (void)err;
@@ -270,7 +284,7 @@ static const struct {
     enum status (*add)(struct reference *self, struct error *err);
 } references[] = {
     {"functions", add_functions}, {"connectors", add_connectors}, {"formats", add_formats}, {"stores", add_stores},
-    {"options", add_options},     {"errors", add_errors},         {"metrics", add_metrics},
+    {"drivers", add_drivers},     {"options", add_options},       {"errors", add_errors},   {"metrics", add_metrics},
 };
 
 static enum status reference_finish(struct reference *self, const char *what, struct error *err)
@@ -294,7 +308,8 @@ static enum status reference_make(struct reference *self, const char *what, stru
             return reference_finish(self, what, err);
         }
     }
-    return error_set(err, ERROR_MISUSE, "'%s' is not one of functions, connectors, formats, stores, options, errors, metrics", what);
+    return error_set(err, ERROR_MISUSE, "'%s' is not one of functions, connectors, formats, stores, drivers, options, errors, metrics",
+                     what);
 }
 
 int spate_reference(spate_session *session, const char *what, const char *name, bool json, const char **text)

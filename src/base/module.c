@@ -132,3 +132,21 @@ enum status module_load(const char *name, const struct module **module, struct e
     pthread_mutex_unlock(&loading);
     return status;
 }
+
+enum status module_find_symbol(const char *name, const char *symbol, bool *found, void **address, struct error *err)
+{
+    char file[PATH_MAX];
+    struct text_builder search = {0};
+    append_search_path(&search);
+    *found = search.length > 0 && find_file(search.bytes, name, file);
+    text_builder_close(&search);
+    if (!*found) {
+        return STATUS_OK;
+    }
+    void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL); /* the loader counts: one that is there is not loaded again */
+    if (handle == NULL) {
+        return refuse(err, file, dlerror());
+    }
+    *address = dlsym(handle, symbol);
+    return *address != NULL ? STATUS_OK : refuse(err, file, "it does not export what it should");
+}

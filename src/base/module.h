@@ -13,6 +13,8 @@
 #ifndef SPATE_BASE_MODULE_H
 #define SPATE_BASE_MODULE_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 enum module_kind {
@@ -30,5 +32,9 @@ struct module {
 const struct module *module_describe(void);
 
 enum status module_load(const char *name, const struct module **module, struct error *err);
+
+/* Of a user's shared object spate-NAME.so in the same folders, which need not be of this build: its symbol. *found false: there is none.
+ * It stays loaded. */
+enum status module_find_symbol(const char *name, const char *symbol, bool *found, void **address, struct error *err);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/configuration.h"
+#include "cli/driver_test.h"
 #include "cli/jobs.h"
 #include "cli/reference.h"
 #include "cli/run.h"
@@ -266,6 +267,7 @@ static const struct command commands[] = {
     {"check", "[FILE...]", "parse, bind and plan scripts, run nothing", command_check},
     {"explain", "[FILE...]", "show the plans of a script's statements", command_explain},
     {"test", "PATH...", "run SQL tests (*.slt) in a matrix of modes", command_test},
+    {"test-driver", "URI", "run the suite of drivers of coordination on one", command_test_driver},
     {"job", "VERB", "list, show, restart, stop, kill, remove jobs that a storage knows", command_job},
     {"savepoint", "JOB", "keep a job's state, running or not (--to PLACE)", command_savepoint},
     {"state", "ls|show|export", "look into a checkpoint or savepoint", command_state},
@@ -274,6 +276,7 @@ static const struct command commands[] = {
     {"connectors", "[NAME]", "the connectors and their options", command_reference},
     {"formats", "[NAME]", "the formats and their options", command_reference},
     {"stores", "[NAME]", "the stores of checkpoints and their options", command_reference},
+    {"drivers", "[NAME]", "the drivers of coordination and their options", command_reference},
     {"config", "show", "the settings that count here, and where each comes from", command_config},
     {"options", "[PREFIX]", "the settings of a session", command_reference},
     {"errors", "[CODE]", "the error codes and what to do", command_reference},

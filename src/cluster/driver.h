@@ -111,7 +111,7 @@ enum { CLUSTER_DRIVER_ABI = 1 };
 
 /* local: (in this process), local:///dir and file:///dir (processes that share a folder), zookeeper://h:2181,h2:2181/ns,
  * azure://account/container/prefix. Drivers that are not built in come from a loadable module; a missing one is an error that names the
- * package. Options that no driver knows are refused with a suggestion. */
+ * package. Any other scheme is a user's (include/spate/driver.h). Options that no driver knows are refused with a suggestion. */
 struct cluster_option {
     const char *name, *value;
 };

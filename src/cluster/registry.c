@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "cluster/driver.h"
 #include "cluster/local.h"
+#include "cluster/plugin.h"
 #include "storage/object.h"
 
 static const struct cluster_driver *const built_in[] = {&local_memory_driver, &local_folder_driver};
@@ -66,20 +67,17 @@ const struct cluster_driver *const *cluster_driver_list(uint32_t *count)
     return drivers;
 }
 
-static enum status find_driver(const char *uri, const struct cluster_driver **driver, struct error *err)
+static enum status refuse_scheme(struct text scheme, const char *uri, struct error *err)
 {
-    struct text scheme = scheme_of(uri);
-    const char *module;
-    if (is_known(scheme, driver, &module)) {
-        return module == NULL ? STATUS_OK : load_driver(module, driver, err);
-    }
     struct text_builder names = {0};
     for (size_t i = 0; i < ARRAY_LENGTH(module_schemes); i++) {
         text_append_format(&names, ", %s", module_schemes[i]);
     }
-    enum status status =
-        error_set(err, ERROR_CLUSTER_URI, "there is no coordination for the scheme '%.*s' of '%.300s'; there is: %s, %s%s",
-                  (int)scheme.length, scheme.bytes, uri, built_in[0]->scheme, built_in[1]->scheme, names.failed ? "" : names.bytes);
+    enum status status = error_set(err, ERROR_CLUSTER_URI,
+                                   "there is no coordination for the scheme '%.*s' of '%.300s'; there is: %s, %s%s, and "
+                                   "spate-driver-%.*s.so would be another",
+                                   (int)scheme.length, scheme.bytes, uri, built_in[0]->scheme, built_in[1]->scheme,
+                                   names.failed ? "" : names.bytes, (int)scheme.length, scheme.bytes);
     text_builder_close(&names);
     return status;
 }
@@ -109,30 +107,51 @@ static enum status read_options(const struct cluster_driver *driver, const struc
     return STATUS_OK;
 }
 
-enum status cluster_open(const char *uri, const struct cluster_option *options, size_t option_count,
-                         const struct cluster_environment *environment, struct cluster_session **session, struct error *err)
+static enum status open_ours(const struct cluster_driver *driver, const char *uri, const struct cluster_option *options,
+                             size_t option_count, const struct cluster_environment *environment, struct cluster_session **session,
+                             struct error *err)
 {
-    const struct cluster_driver *driver;
-    struct cluster_environment actual = environment == NULL ? (struct cluster_environment){0} : *environment;
     struct budget budget;
     struct arena *arena;
     void *settings;
-    enum status status;
-    actual.clock = actual.clock == NULL ? &clock_system : actual.clock;
-    TRY(find_driver(uri, &driver, err));
     budget_init(&budget, NULL, "options of coordination", BUDGET_UNLIMITED);
     TRY_ALLOC(arena, arena_create(&budget, "options of coordination"), err);
-    if ((settings = arena_alloc(arena, driver->settings_bytes + 1)) == NULL) {
-        status = error_set(err, ERROR_BUDGET_SPENT, "no room for the options of coordination");
-        goto done;
+    settings = arena_alloc(arena, driver->settings_bytes + 1);
+    enum status status = settings == NULL ? error_set(err, ERROR_BUDGET_SPENT, "no room for the options of coordination")
+                                          : read_options(driver, options, option_count, settings, arena, err);
+    if (status == STATUS_OK) {
+        status = driver->open(uri, settings, environment, session, err);
     }
-    TRY_GOTO(done, status, read_options(driver, options, option_count, settings, arena, err));
-    status = driver->open(uri, settings, &actual, session, err);
-done:
+    arena_destroy(arena);
+    return status;
+}
+
+static enum status open_by_scheme(const char *uri, const struct cluster_option *options, size_t option_count,
+                                  const struct cluster_environment *environment, struct cluster_session **session, struct error *err)
+{
+    struct text scheme = scheme_of(uri);
+    const struct cluster_driver *driver;
+    const char *module;
+    bool found;
+    if (!is_known(scheme, &driver, &module)) {
+        TRY(plugin_open(scheme, uri, options, option_count, environment, &found, session, err));
+        return found ? STATUS_OK : refuse_scheme(scheme, uri, err);
+    }
+    if (module != NULL) {
+        TRY(load_driver(module, &driver, err));
+    }
+    return open_ours(driver, uri, options, option_count, environment, session, err);
+}
+
+enum status cluster_open(const char *uri, const struct cluster_option *options, size_t option_count,
+                         const struct cluster_environment *environment, struct cluster_session **session, struct error *err)
+{
+    struct cluster_environment actual = environment == NULL ? (struct cluster_environment){0} : *environment;
+    actual.clock = actual.clock == NULL ? &clock_system : actual.clock;
+    enum status status = open_by_scheme(uri, options, option_count, &actual, session, err);
     if (status != STATUS_OK) {
         error_add_context(err, "while opening the coordination '%.300s'", uri);
     }
-    arena_destroy(arena);
     return status;
 }
 
