@@ -21,6 +21,13 @@ void faults_draw(struct world *world)
     if (timing_read(world->profile, none, 0, &world->timing, &err) != STATUS_OK) {
         world_fail(world, "%s", err.text);
     }
+    if (world_chance(world, 30)) { /* patience at its limits: barriers are overdue while there are other faults */
+        world->timing.stop_timeout.us = 2 * SECOND;
+        world->timing.barrier_timeout.us = 2 * (SECOND + world->timing.poll.us + world->timing.heartbeat.us);
+        if (timing_check(world->profile, &world->timing, &err) != STATUS_OK) {
+            world_fail(world, "%s", err.text);
+        }
+    }
     world->commit_kind = world_chance(world, 50) ? COMMIT_KAFKA : COMMIT_REGISTERS;
     world->call_timeout_us = world->timing.lease_ttl.us / 2;
     int64_t ttl = world->timing.lease_ttl.us;
@@ -90,17 +97,21 @@ void faults_note_leader_death(struct world *world, const struct process *process
     }
 }
 
-static void crash(struct world *world, bool leader)
+void faults_crash(struct world *world, uint8_t index)
 {
-    uint8_t index = any_up(world, leader);
-    if (index == PROCESS_MAX) {
-        return;
-    }
     faults_note_leader_death(world, &world->processes[index]);
     bool twin = world->processes[index].twin;
     process_stop(world, index);
     if (!twin) {
         restart_later(world, index, 1000 + (world_chance(world, 50) ? world_below(world, SECOND) : world_below(world, 10 * SECOND)));
+    }
+}
+
+static void crash(struct world *world, bool leader)
+{
+    uint8_t index = any_up(world, leader);
+    if (index != PROCESS_MAX) {
+        faults_crash(world, index);
     }
 }
 
@@ -187,7 +198,7 @@ static void slow_stop(struct world *world)
 {
     uint8_t index = any_up(world, false);
     if (index != PROCESS_MAX) {
-        world->processes[index].slow_stop_until_us = world->now_us + 5 * SECOND;
+        world->processes[index].slow_stop_until_us = world->now_us + 10 * SECOND;
     }
 }
 
@@ -264,6 +275,27 @@ void faults_strike(struct world *world)
                                            .type = WORLD_FAULT});
 }
 
+/* When the last of what goes on by itself is over: requests on their way, stops that were made slow, tasks that wait after a failure, processes
+ * that leave and come back, tasks kept for one that restarts. */
+static int64_t last_fault_us(const struct world *world)
+{
+    int64_t last = world->now_us + 5 * SECOND + (world->faults[FAULT_LATE_SEAT] ? 3 * world->timing.lease_ttl.us : 0);
+    for (uint8_t i = 0; i < world->process_count; i++) {
+        const struct process *process = &world->processes[i];
+        int64_t leaves = process->leaving ? world->now_us + world->timing.stop_timeout.us + 9 * SECOND : 0;
+        last = leaves > last ? leaves : last;
+        for (uint32_t k = 0; k < process->work_count; k++) {
+            last = process->works[k].stop_after_us > last ? process->works[k].stop_after_us : last;
+        }
+        for (uint32_t k = 0; process->up && k < process->processor->task_count; k++) {
+            int64_t retry_us = world_true_us(process, process->processor->tasks[k].retry_us);
+            last = retry_us > last ? retry_us : last;
+        }
+    }
+    int64_t grace = world->faults[FAULT_RESTART] ? world->now_us + world->timing.rejoin_grace.us : 0;
+    return grace > last ? grace : last;
+}
+
 void faults_calm(struct world *world)
 {
     int64_t delay_us = 0;
@@ -283,9 +315,7 @@ void faults_calm(struct world *world)
         }
     }
     const struct cluster_timing *timing = &world->timing;
-    /* What was on its way, and a stop that was made slow, still end by themselves; a process that failed waits for its task's restart. */
-    int64_t left_us = 10 * SECOND + 40 * SECOND + timing->rejoin_grace.us + timing->stop_timeout.us + delay_us;
-    world->bound_us =
-        world->now_us + left_us + 2 * timing->lease_ttl.us + timing->debounce_max.us + timing->barrier_timeout.us + 10 * timing->poll.us;
+    world->bound_us = last_fault_us(world) + delay_us + 2 * timing->lease_ttl.us + timing->debounce_max.us + timing->barrier_timeout.us +
+                      10 * timing->poll.us;
     world_log(world, "calm; bound %.3f", (double)world->bound_us / SECOND);
 }

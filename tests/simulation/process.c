@@ -174,8 +174,7 @@ static void end_task(struct world *world, uint8_t index, const struct cluster_ac
     } else {
         work->stopping = true;
         work->stop_request = action->request;
-        work->stop_after_us =
-            world->now_us < process->slow_stop_until_us ? world->now_us + 10 * SECOND + world_below(world, 30 * SECOND) : 0;
+        work->stop_after_us = world->now_us < process->slow_stop_until_us ? world->now_us + world_below(world, 60 * SECOND) : 0;
     }
 }
 
@@ -250,6 +249,12 @@ static void perform(struct world *world, uint8_t index, const struct cluster_act
                   .kind = EVENT_LOCAL_STATE, .task = action->task, .standby = true, .known = action->step == STEP_FOLLOW_TASK});
         break;
     case STEP_APPEND_CONTROL:
+        break;
+    case STEP_PUT_MODEL: /* a leader may die with its write on the way */
+        send_action(world, index, action);
+        if (world->faults[FAULT_CRASH_LEADER] && !world->calm && world_chance(world, 4)) {
+            faults_crash(world, index);
+        }
         break;
     case STEP_OPEN_SEAT:
         process->seat = action->seat;

@@ -303,6 +303,7 @@ void process_feed(struct world *world, uint8_t index, const struct cluster_event
 void faults_draw(struct world *world);
 void faults_strike(struct world *world);
 void faults_calm(struct world *world);
+void faults_crash(struct world *world, uint8_t index);
 void faults_note_leader_death(struct world *world, const struct process *process);
 
 /* checks.c */
