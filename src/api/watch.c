@@ -48,15 +48,11 @@ static void note_operator(spate_result *result, const struct job_operator *read)
         enum job_metric metric;
         uint64_t value;
     } figures[] = {
-        {JOB_METRIC_OPERATOR_ROWS_IN, metrics->rows_in},
-        {JOB_METRIC_OPERATOR_ROWS_OUT, metrics->rows_out},
-        {JOB_METRIC_OPERATOR_STATE_KEYS, metrics->state_keys},
-        {JOB_METRIC_OPERATOR_STATE_BYTES, metrics->state_bytes},
-        {JOB_METRIC_OPERATOR_COLD_KEYS, metrics->state_cold_keys},
-        {JOB_METRIC_OPERATOR_HITS, metrics->state_hits},
-        {JOB_METRIC_OPERATOR_MISSES, metrics->state_misses},
-        {JOB_METRIC_OPERATOR_SPILLED, metrics->state_spilled},
-        {JOB_METRIC_OPERATOR_SPILLED_BYTES, metrics->state_spilled_bytes},
+        {JOB_METRIC_OPERATOR_ROWS_IN, metrics->rows_in},           {JOB_METRIC_OPERATOR_ROWS_OUT, metrics->rows_out},
+        {JOB_METRIC_OPERATOR_STATE_KEYS, metrics->state_keys},     {JOB_METRIC_OPERATOR_STATE_BYTES, metrics->state_bytes},
+        {JOB_METRIC_OPERATOR_COLD_KEYS, metrics->state_cold_keys}, {JOB_METRIC_OPERATOR_HITS, metrics->state_hits},
+        {JOB_METRIC_OPERATOR_MISSES, metrics->state_misses},       {JOB_METRIC_OPERATOR_ABSENT, metrics->state_absent},
+        {JOB_METRIC_OPERATOR_SPILLED, metrics->state_spilled},     {JOB_METRIC_OPERATOR_SPILLED_BYTES, metrics->state_spilled_bytes},
     };
     char labels[SNAPSHOT_ID_MAX + 16];
     snprintf(labels, sizeof labels, "operator=%s", read->id);

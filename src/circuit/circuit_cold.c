@@ -30,6 +30,7 @@ static void add_counters(struct cold_counters *sum, const struct cold_counters *
 {
     sum->hits += counters->hits;
     sum->misses += counters->misses;
+    sum->absent += counters->absent;
     sum->fetched += counters->fetched;
     sum->spilled += counters->spilled;
     sum->spilled_bytes += counters->spilled_bytes;
@@ -213,6 +214,7 @@ void node_count_cold(struct node *node)
     }
     metrics->state_hits = sum.hits;
     metrics->state_misses = sum.misses;
+    metrics->state_absent = sum.absent;
     metrics->state_spilled = sum.spilled;
     metrics->state_spilled_bytes = sum.spilled_bytes;
 }

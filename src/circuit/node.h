@@ -48,10 +48,11 @@ enum pull_state {
 
 struct node_metrics { /* job/job_metrics.h; written by the worker */
     uint64_t rows_in, rows_out, late, null_time;
-    uint64_t state_keys, state_bytes;                                      /* in memory */
-    uint64_t state_cold_keys;                                              /* in the database only */
-    uint64_t state_hits, state_misses, state_spilled, state_spilled_bytes; /* rows whose key was in memory; keys looked for in the database;
-                                                                              keys written there, their bytes */
+    uint64_t state_keys, state_bytes; /* in memory */
+    uint64_t state_cold_keys;         /* in the database only */
+    uint64_t state_hits, state_misses,
+        state_absent; /* rows whose key was in memory; keys looked for in the database, and known not to be there */
+    uint64_t state_spilled, state_spilled_bytes; /* keys written there, their bytes */
 };
 
 enum node_kept {

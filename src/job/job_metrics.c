@@ -41,6 +41,7 @@ bool job_operator_read(const struct job *job, uint32_t *position, struct job_ope
         read->metrics.state_cold_keys += one->state_cold_keys;
         read->metrics.state_hits += one->state_hits;
         read->metrics.state_misses += one->state_misses;
+        read->metrics.state_absent += one->state_absent;
         read->metrics.state_spilled += one->state_spilled;
         read->metrics.state_spilled_bytes += one->state_spilled_bytes;
     }

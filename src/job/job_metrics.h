@@ -34,6 +34,7 @@
     X(OPERATOR_COLD_KEYS, "spate_operator_state_cold_keys", "keys that are in the database only (state.backend.type)")                     \
     X(OPERATOR_HITS, "spate_operator_state_hits_total", "rows whose key was in memory")                                                    \
     X(OPERATOR_MISSES, "spate_operator_state_misses_total", "keys that were looked for in the database")                                   \
+    X(OPERATOR_ABSENT, "spate_operator_state_absent_total", "keys that need not be looked for: the filter knows that they are not there")  \
     X(OPERATOR_SPILLED, "spate_operator_state_spilled_total", "keys that were written to the database")                                    \
     X(OPERATOR_SPILLED_BYTES, "spate_operator_state_spilled_bytes_total", "their bytes")
 #define X(field, name, summary) JOB_METRIC_##field,

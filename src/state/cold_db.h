@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-enum { COLD_DRIVER_ABI = 1 };
+enum { COLD_DRIVER_ABI = 2 };
 
 struct cold_db { /* first member of a driver's own */
     const struct cold_driver *driver;
@@ -54,8 +54,8 @@ struct cold_driver {
     enum status (*write)(struct cold_db *db, const struct cold_write *writes, uint32_t count, struct error *err); /* all or nothing */
     enum status (*get)(struct cold_db *db, const struct text *keys, uint32_t count, struct cold_values *values, struct error *err);
     void (*release)(struct cold_db *db, struct cold_values *values); /* frees; values is zero again */
-    /* Keys that begin with prefix. */
-    enum status (*scan)(struct cold_db *db, struct text prefix, cold_visit *visit, void *context, struct error *err);
+    /* Keys that begin with prefix; from: begins there, at or behind the prefix; bytes NULL: at the first. */
+    enum status (*scan)(struct cold_db *db, struct text prefix, struct text from, cold_visit *visit, void *context, struct error *err);
     enum status (*remove_prefix)(struct cold_db *db, struct text prefix, struct error *err);
     /* folder: absent, on the same file system. */
     enum status (*checkpoint)(struct cold_db *db, const char *folder, struct error *err);

@@ -286,7 +286,7 @@ static bool visit_unit(void *context, struct text key, struct text value)
 static enum status scan(struct cold_exporter *self, struct text prefix, cold_visit *visit, struct error *err)
 {
     self->status = STATUS_OK;
-    TRY(self->db->driver->scan(self->db, prefix, visit, self, err));
+    TRY(self->db->driver->scan(self->db, prefix, (struct text){0}, visit, self, err));
     return self->status;
 }
 

@@ -7,7 +7,14 @@
 #include "base/hash.h"
 #include "state/slot_array.h"
 
-enum { PLACES = 2 * CHUNK_ROWS, WRITE_BYTES = 1 << 20, MARKS_MIN = 256, COLD_KEYS_MAX = 1024 };
+enum {
+    PLACES = 2 * CHUNK_ROWS,
+    WRITE_BYTES = 1 << 20,
+    MARKS_MIN = 256,
+    COLD_KEYS_MAX = 1024,
+    FILL_KEYS = 4 * CHUNK_ROWS,
+    FEW_KEYS = 1 << 16
+};
 enum { LEAVING = 128 }; /* a mark: chosen, for the time of cold_table_evict */
 
 /* A write or a lookup of up to a chunk of units at a time. */
@@ -78,6 +85,7 @@ static void set_stored(struct cold_table *cold, uint32_t part, uint64_t units)
 {
     cold->stored[part] = cold->out_of[part] = units;
     cold->out += units;
+    cold->is_filled = cold->out == 0;
 }
 
 static enum status mark_all(struct cold_table *cold, uint8_t dirty, struct error *err)
@@ -136,8 +144,13 @@ void cold_table_close(struct cold_table *cold)
         free(cold->key_columns[part]);
     }
     free((char *)(uintptr_t)cold->scope.bytes);
-    cold_timers_close(&cold->timers);
-    *cold = (struct cold_table){.budget = cold->budget, .scratch = cold->scratch, .next = cold->next, .before = cold->before};
+    for (uint32_t i = 0; i < cold->timer_count; i++) {
+        cold_timers_close(&cold->timers[i]);
+    }
+    cold_filter_clear(&cold->filter);
+    text_builder_close(&cold->filled_to);
+    *cold = (struct cold_table){
+        .budget = cold->budget, .filter.budget = cold->budget, .scratch = cold->scratch, .next = cold->next, .before = cold->before};
 }
 
 void cold_scratch_free(struct cold_scratch *scratch, struct budget *budget)
@@ -187,6 +200,7 @@ static enum status write_units(struct cold_table *cold, struct error *err)
     for (uint32_t i = 0; i < scratch->count; i++) {
         scratch->writes[i].key = (struct text){bytes + scratch->key_at[i], scratch->key_end[i] - scratch->key_at[i]};
         scratch->writes[i].value = (struct text){bytes + scratch->key_end[i], scratch->value_end[i] - scratch->key_end[i]};
+        cold_filter_add(&cold->filter, hash_bytes(scratch->writes[i].key.bytes, scratch->writes[i].key.length));
     }
     if (scratch->count > 0) {
         TRY(cold->db->driver->write(cold->db, scratch->writes, scratch->count, err));
@@ -264,16 +278,22 @@ static enum status note_due(struct cold_table *cold, const uint32_t *slots, uint
     batch.count = count;
     enum status status = gather_keys(cold, slots, count, &batch, err);
     if (status == STATUS_OK) {
-        status = cold_timers_add(&cold->timers, &batch, cold->key_columns[cold->part], times, err);
+        struct cold_timers *timers = &cold->timers[cold->timer_count == 1 ? 0 : cold->part];
+        status = cold_timers_add(timers, &batch, cold->key_columns[cold->part], times, err);
     }
     batch_release(&batch);
     return status;
 }
 
-enum status cold_table_open_timers(struct cold_table *cold, int64_t width_us, struct error *err)
+enum status cold_table_open_timers(struct cold_table *cold, uint32_t count, int64_t width_us, struct error *err)
 {
-    assert(cold->layouts[0].scope_count == 0 && cold->layouts[0].more_count == 0 && cold->owner.due != NULL);
-    return cold_timers_open(&cold->timers, cold->budget, cold->db, &cold->layouts[0], width_us, err);
+    assert(count == 1 || count == cold->part_count);
+    for (; cold->timer_count < count; cold->timer_count++) {
+        const struct cold_layout *layout = &cold->layouts[cold->timer_count];
+        assert(layout->scope_count == 0 && layout->more_count == 0 && cold->owner.due != NULL);
+        TRY(cold_timers_open(&cold->timers[cold->timer_count], cold->budget, cold->db, layout, width_us, err));
+    }
+    return STATUS_OK;
 }
 
 /* Up to a chunk of slots whose part at hand is DIRTY. */
@@ -297,7 +317,7 @@ static enum status write_slots(struct cold_table *cold, const uint32_t *slots, u
         empty_count += was_stored && !has_unit;
         *mark = (uint8_t)((*mark & ~(unsigned)(stored | dirty)) | (has_unit ? stored : 0U));
     }
-    if (cold->timers.budget != NULL) {
+    if (cold->timer_count > 0) {
         TRY(note_due(cold, slots, count, err));
     }
     return remove_slots(cold, empty, empty_count, err);
@@ -334,7 +354,10 @@ enum status cold_table_write(struct cold_table *cold, struct error *err)
         stored += cold->stored[cold->part];
     }
     cold->spilled = stored > 0;
-    return cold->timers.budget == NULL ? STATUS_OK : cold_timers_save(&cold->timers, err);
+    for (uint32_t i = 0; i < cold->timer_count; i++) {
+        TRY(cold_timers_save(&cold->timers[i], err));
+    }
+    return STATUS_OK;
 }
 
 enum status cold_table_evict_slots(struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
@@ -476,6 +499,84 @@ enum status cold_table_forget(struct cold_table *cold, const uint32_t *slots, ui
     return STATUS_OK;
 }
 
+/* ---- the filter ---- */
+
+static enum status append_scope(const struct cold_table *cold, struct text_builder *out, struct error *err)
+{
+    cold_append_prefix(cold->layouts[0].operator_id, out);
+    text_append(out, cold->scope.bytes, cold->scope.length);
+    return out->failed ? no_memory(err) : STATUS_OK;
+}
+
+struct filling {
+    struct cold_table *cold;
+    uint32_t count;
+    enum status status;
+    struct error *err;
+};
+
+/* Units of other tables of the operator lie among those of this one. */
+static bool fill_key(void *context, struct text key, struct text value)
+{
+    (void)value;
+    struct filling *filling = context;
+    struct cold_table *cold = filling->cold;
+    bool is_own = false;
+    for (uint32_t part = 0; part < cold->part_count && filling->status == STATUS_OK && !is_own; part++) {
+        filling->status = cold_key_is_of(&cold->layouts[part], key, &is_own, filling->err);
+    }
+    if (filling->status == STATUS_OK && is_own) {
+        cold_filter_add(&cold->filter, hash_bytes(key.bytes, key.length));
+    }
+    text_builder_clear(&cold->filled_to);
+    text_append(&cold->filled_to, key.bytes, key.length);
+    return ++filling->count < FILL_KEYS && !cold->filled_to.failed && filling->status == STATUS_OK;
+}
+
+static enum status fill_some(struct cold_table *cold, struct error *err)
+{
+    struct filling filling = {.cold = cold, .err = err};
+    struct text_builder prefix = {0};
+    const struct text from = {cold->filled_to.length == 0 ? NULL : cold->filled_to.bytes, cold->filled_to.length};
+    enum status status = append_scope(cold, &prefix, err);
+    if (status == STATUS_OK) {
+        status = cold->db->driver->scan(cold->db, (struct text){prefix.bytes, prefix.length}, from, fill_key, &filling, err);
+    }
+    status = status == STATUS_OK ? filling.status : status;
+    text_builder_close(&prefix);
+    if (cold->filled_to.failed) {
+        return no_memory(err);
+    }
+    cold->is_filled = status == STATUS_OK && filling.count < FILL_KEYS;
+    return status;
+}
+
+/* Once most of the keys that the filter knows are gone it begins anew. */
+static enum status tend_filter(struct cold_table *cold, struct error *err)
+{
+    uint64_t stored = 0;
+    for (uint32_t part = 0; part < cold->part_count; part++) {
+        stored += cold->stored[part];
+    }
+    if (cold->is_filled && cold->filter.count > 4 * stored + FEW_KEYS) {
+        cold_filter_clear(&cold->filter);
+        text_builder_clear(&cold->filled_to);
+        cold->is_filled = false;
+    }
+    return cold->is_filled ? STATUS_OK : fill_some(cold, err);
+}
+
+static bool is_absent(struct cold_table *cold, size_t at)
+{
+    const struct text_builder *bytes = &(*cold->scratch)->bytes;
+    if (!cold->is_filled || cold->out_of[cold->part] == 0 ||
+        cold_filter_may_have(&cold->filter, hash_bytes(bytes->bytes + at, bytes->length - at))) {
+        return false;
+    }
+    cold->counters.absent++;
+    return true;
+}
+
 /* ---- back ---- */
 
 /* Is the key that begins at `at` of the scratch among those before it? Else it is now. */
@@ -511,7 +612,7 @@ static enum status collect_keys(struct cold_table *cold, const struct batch *bat
         if (scratch->bytes.failed) {
             return no_memory(err);
         }
-        if (!is_new_key(scratch, at)) {
+        if (is_absent(cold, at) || !is_new_key(scratch, at)) {
             scratch->bytes.length = at;
             continue;
         }
@@ -567,6 +668,9 @@ static enum status fetch_part(struct cold_table *cold, const struct batch *batch
                               bool *added, struct error *err)
 {
     TRY(need_scratch(cold, err));
+    if (cold->out_of[cold->part] > 0) {
+        TRY(tend_filter(cold, err));
+    }
     TRY(collect_keys(cold, batch, columns, slots, err));
     struct cold_scratch *scratch = *cold->scratch;
     if (scratch->count == 0 || cold->out_of[cold->part] == 0) {
@@ -602,11 +706,12 @@ enum status cold_table_fetch_keys(struct cold_table *cold, const struct batch *b
     return cold_table_fetch(cold, batch, keys, slots, added, err);
 }
 
-enum status cold_table_fetch_due(struct cold_table *cold, int64_t until, uint32_t *slots, uint32_t *count, struct error *err)
+enum status cold_table_fetch_due(struct cold_table *cold, uint32_t timer, int64_t until, uint32_t *slots, uint32_t *count,
+                                 struct error *err)
 {
     struct batch keys = {0};
     *count = 0;
-    if (cold_table_next_due(cold) > until) {
+    if (timer >= cold->timer_count || cold_table_next_due(cold, timer) > until) {
         return STATUS_OK;
     }
     uint32_t columns[COLD_KEYS_MAX], key_count = cold->layouts[0].key_count;
@@ -615,7 +720,7 @@ enum status cold_table_fetch_due(struct cold_table *cold, int64_t until, uint32_
     for (uint32_t i = 0; i < key_count; i++) {
         columns[i] = i;
     }
-    enum status status = cold_timers_take(&cold->timers, until, &keys, err);
+    enum status status = cold_timers_take(&cold->timers[timer], until, &keys, err);
     if (status == STATUS_OK && keys.count > 0) {
         *count = keys.count;
         batch_hash(&keys, columns, key_count, hashes);
@@ -634,7 +739,7 @@ enum status cold_table_fetch_expired(struct cold_table *cold, struct time_to_liv
 {
     uint32_t due;
     *count = 0;
-    TRY(cold_table_fetch_due(cold, ttl->now_us - 1, slots, &due, err));
+    TRY(cold_table_fetch_due(cold, 0, ttl->now_us - 1, slots, &due, err));
     for (uint32_t k = 0; k < due; k++) {
         uint32_t slot = slots[k];
         /* a key may be due several times */
@@ -679,13 +784,6 @@ static bool pass_unit(void *context, struct text key, struct text value)
     return walk->status == STATUS_OK;
 }
 
-static enum status append_scope(const struct cold_table *cold, struct text_builder *out, struct error *err)
-{
-    cold_append_prefix(cold->layouts[0].operator_id, out);
-    text_append(out, cold->scope.bytes, cold->scope.length);
-    return out->failed ? no_memory(err) : STATUS_OK;
-}
-
 enum status cold_table_scan(struct cold_table *cold, cold_take *take, void *context, struct error *err)
 {
     assert(key_table_count(cold->keys) == 0);
@@ -698,7 +796,7 @@ enum status cold_table_scan(struct cold_table *cold, cold_take *take, void *cont
     walk->rows = (struct cold_rows){.layout = &cold->layouts[0], .budget = cold->budget, .take = pass_rows, .context = walk};
     enum status status = append_scope(cold, &prefix, err);
     if (status == STATUS_OK) {
-        status = cold->db->driver->scan(cold->db, (struct text){prefix.bytes, prefix.length}, pass_unit, walk, err);
+        status = cold->db->driver->scan(cold->db, (struct text){prefix.bytes, prefix.length}, (struct text){0}, pass_unit, walk, err);
     }
     status = status == STATUS_OK ? walk->status : status;
     if (status == STATUS_OK) {

@@ -6,6 +6,7 @@
  *             A slot of neither STORED nor DIRTY is not in use, or its operator keeps it out of the database.
  * Invariants  A key that is not in the key table has in the database what it had when it was evicted; one that is there is so with all parts. `stored` counts the units there, `out`
  *             those that are in no slot. So with out == 0 no key need be asked for: state that fits costs the marks and no more.
+ *             A key that the filter does not have is not in the database: it is not asked for. After a restart the filter is filled in pieces.
  *             Before a key is inserted it is fetched (cold_table_fetch), before it is removed it is forgotten (cold_table_forget).
  * Scope       An operator may have many key tables whose units are of one state table: one per window. The first columns of the layout's keys
  *             then tell them apart; a cold table has their bytes, and its key table not these columns.
@@ -31,6 +32,7 @@
 #define SPATE_STATE_COLD_TABLE_H
 
 #include "base/slab.h"
+#include "state/cold_filter.h"
 #include "state/cold_rows.h"
 #include "state/cold_timers.h"
 #include "state/key_table.h"
@@ -53,7 +55,7 @@ struct cold_owner {
     void (*emptied)(void *context);
 };
 struct cold_counters {
-    uint64_t hits, misses;                    /* rows whose key was in memory; keys that the database was asked for */
+    uint64_t hits, misses, absent;            /* rows whose key was in memory; keys that the database was asked for, and need not be */
     uint64_t fetched, spilled, spilled_bytes; /* units found there; units written, their bytes */
 };
 struct cold_table {
@@ -68,11 +70,15 @@ struct cold_table {
     uint32_t mark_count, hand;
     uint64_t stored[COLD_PARTS], out_of[COLD_PARTS], out; /* out: of all parts */
     bool spilled;                                         /* the database has, or counts, units */
+    struct cold_filter filter;
+    bool is_filled;                /* the filter has all units that are stored */
+    struct text_builder filled_to; /* if not: up to this key it has */
     struct cold_counters counters;
-    struct cold_scratch **scratch;    /* made when first needed */
-    struct text scope;                /* owned */
-    struct cold_timers timers;        /* of those that have a time */
-    struct cold_table *next, *before; /* for whoever lists them */
+    struct cold_scratch **scratch;         /* made when first needed */
+    struct text scope;                     /* owned */
+    struct cold_timers timers[COLD_PARTS]; /* of those that have a time: of all parts, or of each */
+    uint32_t timer_count;                  /* 0: none has */
+    struct cold_table *next, *before;      /* for whoever lists them */
 };
 /* Takes up a database that may hold units of the layouts already, one layout a part. Keys that are in the table count as DIRTY. */
 enum status cold_table_open(struct cold_table *cold, struct cold_db *db, const struct cold_layout *layouts, uint32_t part_count,
@@ -80,8 +86,9 @@ enum status cold_table_open(struct cold_table *cold, struct cold_db *db, const s
 /* Of one part, and a layout with a scope, of which the database may have `units`. */
 enum status cold_table_open_scope(struct cold_table *cold, struct cold_db *db, const struct cold_layout *layout, struct text scope,
                                   uint64_t units, const struct cold_owner *owner, struct key_table *keys, struct error *err);
-/* After that `due` is asked, of an owner that has it. width_us: how many keys share a place in memory (state/cold_timers.h). Without a scope. */
-enum status cold_table_open_timers(struct cold_table *cold, int64_t width_us, struct error *err);
+/* After that `due` is asked, of an owner that has it. count: 1: a slot has one time; as many as there are parts: one in each (`part` says which
+ * is asked for). width_us: how many keys share a place in memory (state/cold_timers.h). Without a scope. */
+enum status cold_table_open_timers(struct cold_table *cold, uint32_t count, int64_t width_us, struct error *err);
 void cold_table_close(struct cold_table *cold);
 void cold_scratch_free(struct cold_scratch *scratch, struct budget *budget); /* of closed tables; NULL is allowed */
 
@@ -94,15 +101,16 @@ enum status cold_table_fetch_keys(struct cold_table *cold, const struct batch *b
                                   bool *added, struct error *err);
 /* Keys that are due by `until` come back into memory, up to a chunk of them. *count: how many were due; some of them may be gone, or due later by
  * now. slots: where they are, SLOT_NONE: gone; NULL: nobody asks. */
-enum status cold_table_fetch_due(struct cold_table *cold, int64_t until, uint32_t *slots, uint32_t *count, struct error *err);
+enum status cold_table_fetch_due(struct cold_table *cold, uint32_t timer, int64_t until, uint32_t *slots, uint32_t *count,
+                                 struct error *err);
 /* Of keys whose owner's `due` is ttl_expires_us: those that are due and have expired come back, for the owner to remove, and are forgotten by the ttl. A part, at most a chunk;
  * *more: there may be others. */
 enum status cold_table_fetch_expired(struct cold_table *cold, struct time_to_live *ttl, uint32_t *slots, uint32_t *count, bool *more,
                                      struct error *err);
 /* Nothing is due before this. INT64_MAX: never. */
-static inline int64_t cold_table_next_due(const struct cold_table *cold)
+static inline int64_t cold_table_next_due(const struct cold_table *cold, uint32_t timer)
 {
-    return cold->timers.budget == NULL ? INT64_MAX : cold->timers.next_us;
+    return timer < cold->timer_count ? cold->timers[timer].next_us : INT64_MAX;
 }
 /* Marks for slots that the key table has: before cold_table_touch. */
 enum status cold_table_reserve(struct cold_table *cold, struct error *err);

@@ -9,7 +9,6 @@
 #include "state/slot_array.h"
 
 enum { TIME_BYTES = 8, HEAD_BYTES = COLD_PREFIX_BYTES + 2 * TIME_BYTES, FIRST_SPANS = 64 };
-static const char note_name[] = "timers";
 
 static enum status no_memory(struct error *err)
 {
@@ -93,8 +92,9 @@ enum status cold_timers_open(struct cold_timers *timers, struct budget *budget, 
     cold_timers_close(timers);
     *timers = (struct cold_timers){.budget = budget, .db = db, .layout = layout, .width_us = width_us < 1 ? 1 : width_us};
     timers->next_us = INT64_MAX;
-    snprintf(timers->id, sizeof timers->id, "%s#times", layout->operator_id);
-    enum status status = cold_read_note(db, layout->operator_id, note_name, &note, err);
+    snprintf(timers->id, sizeof timers->id, "%s#times%u", layout->operator_id, layout->tag);
+    snprintf(timers->note, sizeof timers->note, "timers%u", layout->tag);
+    enum status status = cold_read_note(db, layout->operator_id, timers->note, &note, err);
     if (status == STATUS_OK) {
         status = take_spans(timers, &note, err);
     }
@@ -113,7 +113,7 @@ void cold_timers_close(struct cold_timers *timers)
 enum status cold_timers_save(struct cold_timers *timers, struct error *err)
 {
     const struct text spans = {(const char *)timers->spans, timers->count * sizeof *timers->spans};
-    return cold_write_note(timers->db, timers->layout->operator_id, note_name, spans, err);
+    return cold_write_note(timers->db, timers->layout->operator_id, timers->note, spans, err);
 }
 
 /* ---- keys ---- */
@@ -187,9 +187,9 @@ static enum status take_span(struct cold_timers *timers, struct taken_keys *take
     cold_append_prefix(timers->id, &prefix);
     append_time(timers->spans[0], &prefix);
     taken->more = false;
-    enum status status = prefix.failed
-                             ? no_memory(err)
-                             : timers->db->driver->scan(timers->db, (struct text){prefix.bytes, prefix.length}, take_key, taken, err);
+    enum status status = prefix.failed ? no_memory(err)
+                                       : timers->db->driver->scan(timers->db, (struct text){prefix.bytes, prefix.length}, (struct text){0},
+                                                                  take_key, taken, err);
     text_builder_close(&prefix);
     TRY(status);
     if (taken->corrupt) {

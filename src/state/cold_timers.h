@@ -19,7 +19,7 @@ struct cold_timers {
     struct budget *budget;
     struct cold_db *db;
     const struct cold_layout *layout; /* whose keys */
-    char id[COLD_TIMERS_ID_MAX];
+    char id[COLD_TIMERS_ID_MAX], note[16];
     int64_t width_us, next_us; /* next: nothing is there before it */
     int64_t *spans;            /* ascending: their first times */
     uint32_t count, capacity;

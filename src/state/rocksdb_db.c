@@ -245,7 +245,8 @@ static bool remove_one(void *context, struct text key, struct text value)
     return true;
 }
 
-static enum status rocks_scan(struct cold_db *db, struct text prefix, cold_visit *visit, void *context, struct error *err);
+static enum status rocks_scan(struct cold_db *db, struct text prefix, struct text from, cold_visit *visit, void *context,
+                              struct error *err);
 
 static enum status rocks_remove_prefix(struct cold_db *db, struct text prefix, struct error *err)
 {
@@ -259,7 +260,7 @@ static enum status rocks_remove_prefix(struct cold_db *db, struct text prefix, s
     if (prefix_end(prefix, end, &length)) {
         rocksdb_writebatch_delete_range(self->batch, prefix.bytes, prefix.length, end, length);
     } else {
-        status = rocks_scan(db, prefix, remove_one, self->batch, err);
+        status = rocks_scan(db, prefix, (struct text){0}, remove_one, self->batch, err);
     }
     free(end);
     TRY(status);
@@ -361,12 +362,12 @@ static enum status rocks_get(struct cold_db *db, const struct text *keys, uint32
     return status;
 }
 
-static enum status visit_all(struct rocks *self, rocksdb_iterator_t *at, struct text prefix, cold_visit *visit, void *context,
-                             struct error *err)
+static enum status visit_all(struct rocks *self, rocksdb_iterator_t *at, struct text prefix, struct text from, cold_visit *visit,
+                             void *context, struct error *err)
 {
     char *message = NULL;
     bool more = true;
-    for (rocksdb_iter_seek(at, prefix.bytes, prefix.length); more && rocksdb_iter_valid(at); rocksdb_iter_next(at)) {
+    for (rocksdb_iter_seek(at, from.bytes, from.length); more && rocksdb_iter_valid(at); rocksdb_iter_next(at)) {
         struct text key, value;
         key.bytes = rocksdb_iter_key(at, &key.length);
         value.bytes = rocksdb_iter_value(at, &value.length);
@@ -376,7 +377,7 @@ static enum status visit_all(struct rocks *self, rocksdb_iterator_t *at, struct 
     return message == NULL ? STATUS_OK : complain(self, message, "to read", err);
 }
 
-static enum status rocks_scan(struct cold_db *db, struct text prefix, cold_visit *visit, void *context, struct error *err)
+static enum status rocks_scan(struct cold_db *db, struct text prefix, struct text from, cold_visit *visit, void *context, struct error *err)
 {
     struct rocks *self = (struct rocks *)db;
     char *end = malloc(prefix.length + 1);
@@ -389,7 +390,7 @@ static enum status rocks_scan(struct cold_db *db, struct text prefix, cold_visit
         rocksdb_readoptions_set_iterate_upper_bound(reading, end, length);
     }
     rocksdb_iterator_t *at = rocksdb_create_iterator(self->db, reading);
-    enum status status = visit_all(self, at, prefix, visit, context, err);
+    enum status status = visit_all(self, at, prefix, from.bytes == NULL ? prefix : from, visit, context, err);
     rocksdb_iter_destroy(at);
     rocksdb_readoptions_destroy(reading);
     free(end);

@@ -451,7 +451,7 @@ static enum status dedup_open_cold(struct node *node, struct error *err)
     TRY(node_make_cold(node, 1, &self->cold, err));
     TRY(node_make_layout(node, &node->tables[0], self->spec->keys, self->spec->key_count, &layout, err));
     TRY(cold_table_open(self->cold, node->circuit->cold, &layout, 1, &owner, self->table, err));
-    return ttl_is_set(&self->ttl) ? cold_table_open_timers(self->cold, self->spec->ttl_us / TTL_SPANS, err) : STATUS_OK;
+    return ttl_is_set(&self->ttl) ? cold_table_open_timers(self->cold, 1, self->spec->ttl_us / TTL_SPANS, err) : STATUS_OK;
 }
 
 static const struct node_type dedup_node_type = {

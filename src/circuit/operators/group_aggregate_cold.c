@@ -75,7 +75,7 @@ enum status group_aggregate_open_cold(struct node *node, struct error *err)
     TRY(records_cold_create(&records, (struct text){0}, NULL, &self->records, err));
     self->cold = records_cold_table(self->records);
     if (ttl_is_set(&self->ttl)) {
-        TRY(cold_table_open_timers(self->cold, spec->ttl_us / TTL_SPANS, err));
+        TRY(cold_table_open_timers(self->cold, 1, spec->ttl_us / TTL_SPANS, err));
     }
     return fetch_permanent(self, err);
 }

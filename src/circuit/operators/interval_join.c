@@ -6,13 +6,12 @@
  * of rows that are kept.
  * Processing time: the time of a row is the clock at its tick, and the clock is the watermark of both sides.
  */
+#include "circuit/operators/join_ends.h"
 #include "circuit/operators/join_save.h"
-#include "circuit/operators/time_heap.h"
 
 struct interval_join {
     struct join join;
     const struct interval_join_spec *spec;
-    struct time_heap ends[2];
 };
 
 static int64_t interval_negate(int64_t span)
@@ -43,18 +42,8 @@ static enum status interval_join_receive(struct node *node, uint32_t input, cons
     for (uint32_t k = 0; k < absorbed.rows.count; k++) {
         if (absorbed.fresh[k]) {
             int64_t end = interval_end(self, input, batch, selection_row(&absorbed.rows, k));
-            TRY(time_heap_push(&self->ends[input], node_budget(node), end, absorbed.entries[k], err));
+            TRY(join_end_at(&self->join, input, absorbed.entries[k], end, err));
         }
-    }
-    return STATUS_OK;
-}
-
-static enum status interval_join_expire(struct interval_join *self, uint32_t side, int64_t passed, struct error *err)
-{
-    struct timed ended;
-    self->join.passed[side] = passed;
-    while (time_heap_pop(&self->ends[side], passed, &ended)) {
-        TRY(join_expire(&self->join, side, (uint32_t)ended.item, err));
     }
     return STATUS_OK;
 }
@@ -75,10 +64,12 @@ static void interval_join_advance(struct interval_join *self)
 static enum status interval_join_finish_tick(struct node *node, const struct tick *tick, struct error *err)
 {
     struct interval_join *self = (struct interval_join *)node;
+    int64_t passed[2];
     for (uint32_t side = 0; side < 2; side++) {
-        int64_t passed = self->spec->processing_time ? tick->now_us : node_input_watermark(node, 1 - side);
-        TRY(interval_join_expire(self, side, tick->end ? INT64_MAX : passed, err));
+        passed[side] = self->spec->processing_time ? tick->now_us : node_input_watermark(node, 1 - side);
+        passed[side] = tick->end ? INT64_MAX : passed[side];
     }
+    TRY(join_end_passed(&self->join, passed, tick->end, err));
     TRY(join_settle(&self->join, tick, err));
     interval_join_advance(self);
     return STATUS_OK;
@@ -87,32 +78,24 @@ static enum status interval_join_finish_tick(struct node *node, const struct tic
 static int64_t interval_join_next_timer(const struct node *node)
 {
     const struct interval_join *self = (const struct interval_join *)node;
-    int64_t next = INT64_MAX;
-    for (uint32_t side = 0; side < 2 && self->spec->processing_time; side++) {
-        const struct time_heap *ends = &self->ends[side];
-        next = ends->count > 0 && ends->items[0].time < next ? ends->items[0].time : next;
-    }
-    return next;
+    return self->spec->processing_time ? join_next_end(&self->join) : INT64_MAX;
 }
 
 static enum status interval_join_save(struct node *node, struct snapshot_writer *writer, struct error *err)
 {
     struct interval_join *self = (struct interval_join *)node;
-    return join_save(&self->join, self->ends, writer, err);
+    return join_save(&self->join, writer, err);
 }
 
 static enum status interval_join_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
 {
     struct interval_join *self = (struct interval_join *)node;
-    return join_restore(&self->join, self->ends, table, rows, err);
+    return join_restore(&self->join, table, rows, err);
 }
 
 static void interval_join_close(struct node *node)
 {
-    struct interval_join *self = (struct interval_join *)node;
-    time_heap_release(&self->ends[0], node_budget(node));
-    time_heap_release(&self->ends[1], node_budget(node));
-    join_close(&self->join);
+    join_close(&((struct interval_join *)node)->join);
 }
 
 static const struct node_type interval_join_type = {
@@ -125,6 +108,7 @@ static const struct node_type interval_join_type = {
     .restore = interval_join_restore,
     .restored = join_restored,
     .next_timer = interval_join_next_timer,
+    .open_cold = join_open_cold,
 };
 
 enum status interval_join_create(struct circuit *circuit, const struct interval_join_spec *spec, struct node *left, struct node *right,
@@ -135,6 +119,7 @@ enum status interval_join_create(struct circuit *circuit, const struct interval_
     TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
     self->spec = spec;
     self->join.defers = true;
+    self->join.spills = circuit->spills;
     TRY(circuit_add(circuit, &self->join.node, &interval_join_type, "IntervalJoin", inputs, 2, err));
     TRY(join_open(&self->join, circuit, &spec->join, true, err));
     TRY(join_declare(&self->join, NULL, err));

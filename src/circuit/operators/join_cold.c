@@ -1,18 +1,16 @@
 /* Keys of a join in a database: the rows of each side are a unit. Both sides then keep their rows one by one, as if they changed. */
 #include <string.h>
 
-#include "circuit/operators/join_core.h"
+#include "circuit/operators/join_ends.h"
 #include "circuit/operators/join_save.h"
 
-enum { JOIN_SIDES = 2 };
+enum { JOIN_SIDES = 2, SPAN_US = 10000000 };
 
-/* Not: rows that are forgotten after a time, or when a watermark passes; NOT IN and subqueries used as values, which count over all keys; sides
- * that every worker has. */
+/* Not: NOT IN and subqueries used as values, which count over all keys; sides that every worker has. */
 bool join_can_spill(const struct join *self)
 {
     const struct join_spec *spec = self->spec;
-    return !self->expires && !self->lookup && spec->key_count > 0 && !spec->null_aware && !spec->single && spec->ttl_us[0] == 0 &&
-           spec->ttl_us[1] == 0 && !spec->left.everywhere && !spec->right.everywhere;
+    return !self->lookup && spec->key_count > 0 && !spec->null_aware && !spec->single && !spec->left.everywhere && !spec->right.everywhere;
 }
 
 static enum status key_rows(void *context, struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err)
@@ -32,16 +30,36 @@ static enum status key_drop(void *context, const uint32_t *slots, uint32_t count
 {
     (void)err;
     struct join *self = context;
+    uint32_t left[JOIN_SIDES] = {0};
     for (uint32_t k = 0; k < count; k++) {
         for (uint32_t which = 0; which < JOIN_SIDES; which++) {
             uint32_t entry;
             /* The key goes with its last entry. */
             while (key_table_has(self->state.keys, slots[k]) && (entry = join_heads(&self->state, slots[k])[which]) != 0) {
                 join_side_remove(&self->state, which, entry);
+                left[which]++;
             }
         }
     }
+    for (uint32_t which = 0; which < JOIN_SIDES && self->expires; which++) {
+        join_ends_left(self, which, left[which], false);
+    }
     return STATUS_OK;
+}
+
+/* When the first of a key's rows of the side at hand is over. */
+static int64_t key_due(const void *context, uint32_t slot)
+{
+    const struct join *self = context;
+    const struct join_side *side = &self->state.sides[self->cold->part];
+    const uint32_t *heads = (const uint32_t *)key_table_values(self->state.keys, 0) + (size_t)slot * JOIN_SIDES;
+    int64_t due = INT64_MAX;
+    for (uint32_t entry = heads[self->cold->part]; entry != 0; entry = join_entry_next(side, entry)) {
+        int64_t end = *join_entry_end(side, entry);
+        end -= end == INT64_MAX; /* it is over when all is */
+        due = end < due ? end : due;
+    }
+    return due;
 }
 
 static bool key_pinned(const void *context, uint32_t slot)
@@ -69,8 +87,10 @@ static const struct slab *key_heap(const void *context)
 static void key_emptied(void *context)
 {
     struct join *self = context;
-    join_side_clear(&self->state.sides[0]);
-    join_side_clear(&self->state.sides[1]);
+    for (uint32_t which = 0; which < JOIN_SIDES; which++) {
+        join_side_clear(&self->state.sides[which]);
+        join_ends_left(self, which, 0, true);
+    }
 }
 
 enum status join_open_cold(struct node *node, struct error *err)
@@ -81,6 +101,7 @@ enum status join_open_cold(struct node *node, struct error *err)
                                      .add = key_add,
                                      .drop = key_drop,
                                      .pinned = key_pinned,
+                                     .due = key_due,
                                      .heap = key_heap,
                                      .emptied = key_emptied};
     struct cold_layout layouts[JOIN_SIDES];
@@ -92,7 +113,8 @@ enum status join_open_cold(struct node *node, struct error *err)
         layouts[which].tag = (uint8_t)which;
     }
     TRY(node_make_cold(node, 1, &self->cold, err));
-    return cold_table_open(self->cold, node->circuit->cold, layouts, JOIN_SIDES, &owner, self->state.keys, err);
+    TRY(cold_table_open(self->cold, node->circuit->cold, layouts, JOIN_SIDES, &owner, self->state.keys, err));
+    return self->expires ? cold_table_open_timers(self->cold, JOIN_SIDES, SPAN_US, err) : STATUS_OK;
 }
 
 enum status join_note_slots(struct join *self, uint32_t which, uint32_t count, struct error *err)

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "circuit/operators/join_ends.h"
 #include "circuit/operators/join_log.h"
 #include "circuit/operators/join_probe.h"
 #include "circuit/operators/join_ttl.h"
@@ -166,6 +167,7 @@ void join_close(struct join *self)
 {
     program_destroy(self->condition);
     held_errors_destroy(self->held);
+    join_ends_close(self);
     join_state_close(&self->state);
 }
 
@@ -515,6 +517,12 @@ static enum status join_settle_side(struct join *self, uint32_t which, struct er
     return join_settle_touched(self, which, err);
 }
 
+enum status join_settle_sides(struct join *self, struct error *err)
+{
+    TRY(join_settle_side(self, 0, err));
+    return join_settle_side(self, 1, err);
+}
+
 enum status join_settle(struct join *self, const struct tick *tick, struct error *err)
 {
     if (self->lossy) {
@@ -523,8 +531,7 @@ enum status join_settle(struct join *self, const struct tick *tick, struct error
     if (self->spec->null_aware) {
         TRY(join_settle_null_mode(self, err));
     }
-    TRY(join_settle_side(self, 0, err));
-    TRY(join_settle_side(self, 1, err));
+    TRY(join_settle_sides(self, err));
     for (uint32_t which = 0; which < 2; which++) {
         if (self->state.sides[which].log != NULL) {
             TRY(join_log_drop(self, which, err));

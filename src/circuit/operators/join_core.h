@@ -13,6 +13,7 @@
 #include "circuit/circuit_cold.h"
 #include "circuit/held_errors.h"
 #include "circuit/operators/join_state.h"
+#include "circuit/operators/time_heap.h"
 #include "functions/program.h"
 
 /* Candidate pairs of one chunk with the other side. */
@@ -60,7 +61,10 @@ struct join {
     uint32_t *loose[2], loose_count[2]; /* keys that are not among the kept columns */
     uint32_t *saved_keys[2];            /* by key: the column of the state table */
     uint32_t totals_table, held_table;  /* 0: none */
-    int64_t passed[2];                  /* expires: rows up to this end are gone */
+    /* expires (join_ends.h) */
+    struct time_heap ends[2]; /* entries by the time at which they are over */
+    uint32_t stale[2];        /* items of entries that have left memory */
+    int64_t passed[2];        /* rows up to this end are gone */
     /* null_aware */
     int64_t right_total, right_nulls;
     uint32_t null_mode;
@@ -103,7 +107,9 @@ void join_count_multiple(struct join *self, struct join_extra *extra);
 uint32_t join_null_mode(const struct join *self);
 /* The end of a tick for the touched entries: they are listed for the next checkpoint; those that are gone are freed. */
 enum status join_settle_touched(struct join *self, uint32_t side, struct error *err);
-/* Emits what changed in the rows that stand by themselves, frees what is gone, checks what is held back. */
+/* Emits what changed in the rows that stand by themselves; frees what is gone. */
+enum status join_settle_sides(struct join *self, struct error *err);
+/* Once a tick: that, and checks what is held back. */
 enum status join_settle(struct join *self, const struct tick *tick, struct error *err);
 void join_count_state(struct node *node); /* the join is the node's first member */
 

@@ -20,12 +20,12 @@ static enum status join_node_finish_tick(struct node *node, const struct tick *t
 
 static enum status join_node_save(struct node *node, struct snapshot_writer *writer, struct error *err)
 {
-    return join_save((struct join *)node, NULL, writer, err);
+    return join_save((struct join *)node, writer, err);
 }
 
 static enum status join_node_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
 {
-    return join_restore((struct join *)node, NULL, table, rows, err);
+    return join_restore((struct join *)node, table, rows, err);
 }
 
 static void join_node_close(struct node *node)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "circuit/operators/join_ends.h"
 #include "circuit/operators/join_log.h"
 #include "circuit/operators/state_tables.h"
 
@@ -319,13 +320,13 @@ static enum status save_expiring(struct side_save *save, const struct time_heap 
     return save_flush(save, err);
 }
 
-static enum status save_rows(struct side_save *save, const struct time_heap *ends, struct error *err)
+static enum status save_rows(struct side_save *save, struct error *err)
 {
     if (save->self->state.sides[save->which].log != NULL) {
         return save_log(save, err);
     }
-    if (ends != NULL) {
-        return save_expiring(save, &ends[save->which], err);
+    if (save->self->expires) {
+        return save_expiring(save, &save->self->ends[save->which], err);
     }
     return save->all ? save_all(save, err) : save_changes(save, err);
 }
@@ -340,7 +341,7 @@ static int64_t dead_below(const struct join *self, uint32_t which)
     return side->prune != NULL ? time_add(side->dropped_to, 1) : INT64_MIN;
 }
 
-static enum status save_side(struct side_save *save, const struct time_heap *ends, struct error *err)
+static enum status save_side(struct side_save *save, struct error *err)
 {
     struct join *self = save->self;
     struct join_side *side = &self->state.sides[save->which];
@@ -358,10 +359,10 @@ static enum status save_side(struct side_save *save, const struct time_heap *end
     if (!full && bound != INT64_MIN) {
         TRY(snapshot_expire(save->writer, save->which, bound, err));
     }
-    return save_rows(save, ends, err);
+    return save_rows(save, err);
 }
 
-enum status join_save(struct join *self, const struct time_heap *ends, struct snapshot_writer *writer, struct error *err)
+enum status join_save(struct join *self, struct snapshot_writer *writer, struct error *err)
 {
     enum status status = STATUS_OK;
     struct side_save *save = malloc(sizeof *save);
@@ -376,7 +377,7 @@ enum status join_save(struct join *self, const struct time_heap *ends, struct sn
         save->writer = writer;
         save->which = which;
         save->count = save->removed_count = 0;
-        status = self->node.in_database ? STATUS_OK : save_side(save, ends, err);
+        status = self->node.in_database ? STATUS_OK : save_side(save, err);
         dirty_slots_clear(&self->state.sides[which].dirty);
     }
     vector_release(&save->ones);
@@ -404,7 +405,7 @@ enum status join_save_slots(struct join *self, struct cold_table *cold, const ui
         save->unit = k;
         uint32_t entry = join_heads(&self->state, slots[k])[cold->part];
         for (; entry != 0 && status == STATUS_OK; entry = join_entry_next(&self->state.sides[cold->part], entry)) {
-            status = save_entry(save, entry, 0, err);
+            status = save_entry(save, entry, self->expires ? *join_entry_end(&self->state.sides[cold->part], entry) : 0, err);
         }
     }
     if (status == STATUS_OK) {
@@ -458,7 +459,7 @@ static bool key_is_null(const struct join *self, uint32_t which, const struct ba
     return !vector_is_valid(&batch->columns[self->saved_keys[which][0]], row);
 }
 
-static enum status restore_entries(struct join *self, uint32_t which, const struct batch *batch, struct time_heap *ends, struct error *err)
+static enum status restore_entries(struct join *self, uint32_t which, const struct batch *batch, struct error *err)
 {
     struct join_side *side = &self->state.sides[which];
     struct side_numbers at = side_numbers(self, which);
@@ -478,9 +479,8 @@ static enum status restore_entries(struct join *self, uint32_t which, const stru
         if (which == 0 && self->spec->single) {
             join_count_multiple(self, extra);
         }
-        if (ends != NULL && self->fresh[row]) {
-            int64_t end = snapshot_number(batch, row, at.end);
-            TRY(time_heap_push(&ends[which], node_budget(&self->node), end, self->entries[row], err));
+        if (self->expires && self->fresh[row]) {
+            TRY(join_end_at(self, which, self->entries[row], snapshot_number(batch, row, at.end), err));
         }
     }
     return STATUS_OK;
@@ -489,7 +489,7 @@ static enum status restore_entries(struct join *self, uint32_t which, const stru
 enum status join_add_rows(struct join *self, uint32_t which, const struct batch *batch, struct error *err)
 {
     batch_hash(batch, self->saved_keys[which], self->spec->key_count, self->hashes);
-    return restore_entries(self, which, batch, NULL, err);
+    return restore_entries(self, which, batch, err);
 }
 
 /* Other rows of a key may have come, and gone to the database. */
@@ -501,8 +501,7 @@ static enum status restore_spilled(struct join *self, uint32_t which, const stru
     return join_settle_touched(self, which, err);
 }
 
-static enum status restore_side(struct join *self, struct time_heap *ends, uint32_t which, const struct snapshot_rows *rows,
-                                struct error *err)
+static enum status restore_side(struct join *self, uint32_t which, const struct snapshot_rows *rows, struct error *err)
 {
     const struct join_side *side = &self->state.sides[which];
     if (!side->input->everywhere && !state_is_own(self->node.circuit, side->input, rows)) {
@@ -512,13 +511,13 @@ static enum status restore_side(struct join *self, struct time_heap *ends, uint3
     if (self->cold != NULL) {
         return restore_spilled(self, which, rows->batch, err);
     }
-    return side->log != NULL ? restore_log(self, which, rows->batch, err) : restore_entries(self, which, rows->batch, ends, err);
+    return side->log != NULL ? restore_log(self, which, rows->batch, err) : restore_entries(self, which, rows->batch, err);
 }
 
-enum status join_restore(struct join *self, struct time_heap *ends, uint32_t table, const struct snapshot_rows *rows, struct error *err)
+enum status join_restore(struct join *self, uint32_t table, const struct snapshot_rows *rows, struct error *err)
 {
     if (table < TABLE_SIDES) {
-        return restore_side(self, ends, table, rows, err);
+        return restore_side(self, table, rows, err);
     }
     if (table == self->held_table) {
         return held_errors_restore(self->held, rows, err);

@@ -13,14 +13,12 @@
 #define SPATE_CIRCUIT_OPERATORS_JOIN_SAVE_H
 
 #include "circuit/operators/join_core.h"
-#include "circuit/operators/time_heap.h"
 #include "state/snapshot.h"
 
 /* After join_open: the tables of the node. more: a table that the operator saves and restores itself, the last one; NULL: none. */
 enum status join_declare(struct join *self, const struct snapshot_table *more, struct error *err);
-/* ends: by side, the entries of rows that expire, by time; NULL: rows do not expire. */
-enum status join_save(struct join *self, const struct time_heap *ends, struct snapshot_writer *writer, struct error *err);
-enum status join_restore(struct join *self, struct time_heap *ends, uint32_t table, const struct snapshot_rows *rows, struct error *err);
+enum status join_save(struct join *self, struct snapshot_writer *writer, struct error *err);
+enum status join_restore(struct join *self, uint32_t table, const struct snapshot_rows *rows, struct error *err);
 /* Rows of a side for a database, and back: all that some slots have, into the units of cold->part; self->slots: where they are. */
 enum status join_save_slots(struct join *self, struct cold_table *cold, const uint32_t *slots, uint32_t count, struct error *err);
 enum status join_add_rows(struct join *self, uint32_t which, const struct batch *batch, struct error *err);

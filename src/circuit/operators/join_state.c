@@ -42,6 +42,7 @@ static void paged_close(struct paged *paged)
         budget_release(paged->budget, (size_t)ENTRY_PAGE_ROWS * paged->element_bytes);
     }
     free(paged->pages);
+    *paged = (struct paged){.budget = paged->budget, .element_bytes = paged->element_bytes};
 }
 
 static enum status uint32_list_add(struct uint32_list *list, uint32_t item, struct error *err)
@@ -181,6 +182,7 @@ enum status join_side_open(struct join_side *side, struct budget *budget, struct
     }
     side->entries = (struct paged){.budget = budget, .element_bytes = sizeof(struct join_entry)};
     side->extras = (struct paged){.budget = budget, .element_bytes = sizeof(struct join_extra)};
+    side->ends = (struct paged){.budget = budget, .element_bytes = expires && side->spills ? sizeof(int64_t) : 0};
     side->index.budget = budget;
     side->dirty.budget = budget;
     if (join_side_is_log(side, expires)) {
@@ -209,6 +211,7 @@ static void join_side_close(struct join_side *side)
     row_log_destroy(side->log);
     paged_close(&side->entries);
     paged_close(&side->extras);
+    paged_close(&side->ends);
     if (side->index.capacity > 0) {
         budget_release(side->index.budget, side->index.capacity * sizeof(uint64_t));
     }
@@ -230,8 +233,7 @@ void join_side_clear(struct join_side *side)
     row_store_clear(side->rows);
     paged_close(&side->entries);
     paged_close(&side->extras);
-    side->entries.pages = side->extras.pages = NULL;
-    side->entries.page_count = side->entries.page_capacity = side->extras.page_count = side->extras.page_capacity = 0;
+    paged_close(&side->ends);
     side->entry_count = side->free_entry = 0;
     free(side->index.cells);
     budget_release(side->index.budget, side->index.capacity * sizeof(uint64_t));
@@ -243,7 +245,7 @@ static size_t join_side_bytes(const struct join_side *side)
     if (side->log != NULL) {
         return row_log_bytes(side->log);
     }
-    size_t per_row = sizeof(struct join_entry) + sizeof(struct join_extra);
+    size_t per_row = sizeof(struct join_entry) + sizeof(struct join_extra) + side->ends.element_bytes;
     return row_store_bytes(side->rows) + (size_t)side->entries.page_count * ENTRY_PAGE_ROWS * per_row +
            side->index.capacity * sizeof(uint64_t) + ttl_bytes(&side->ttl);
 }
@@ -269,6 +271,9 @@ static enum status join_entry_new(struct join_side *side, uint32_t *entry, struc
     uint32_t next = side->entry_count + 1;
     TRY(paged_need(&side->entries, next, err));
     TRY(paged_need(&side->extras, next, err));
+    if (side->ends.element_bytes > 0) {
+        TRY(paged_need(&side->ends, next, err));
+    }
     side->entry_count = next;
     *entry = next;
     return STATUS_OK;

@@ -79,6 +79,7 @@ struct join_side {
     int64_t dropped_to;     /* pruned: rows up to this time meet nothing that is still to come */
     struct row_store *rows;
     struct paged entries, extras;
+    struct paged ends; /* when rows are over: of a side that spills and whose rows expire */
     uint32_t entry_count, free_entry;
     struct entry_index index;
     struct uint32_list touched;
@@ -120,6 +121,10 @@ static inline struct join_entry *join_entry_at(const struct join_side *side, uin
 static inline struct join_extra *join_extra_at(const struct join_side *side, uint32_t entry)
 {
     return (struct join_extra *)side->extras.pages[entry / ENTRY_PAGE_ROWS] + entry % ENTRY_PAGE_ROWS;
+}
+static inline int64_t *join_entry_end(const struct join_side *side, uint32_t entry)
+{
+    return (int64_t *)side->ends.pages[entry / ENTRY_PAGE_ROWS] + entry % ENTRY_PAGE_ROWS;
 }
 static inline int64_t join_entry_weight(const struct join_side *side, uint32_t entry)
 {

@@ -53,6 +53,10 @@ static enum status forget_entry(struct join *self, uint32_t which, uint32_t entr
 {
     struct join_side *side = &self->state.sides[which];
     self->violations -= (join_extra_at(side, entry)->flags & ENTRY_MULTIPLE) != 0;
+    if (self->cold != NULL) {
+        cold_table_touch(self->cold, join_extra_at(side, entry)->slot, which);
+        TRY(join_forget_key(self, which, entry, err));
+    }
     join_side_remove(&self->state, which, entry);
     return side->follows ? dirty_slots_mark(&side->dirty, entry, err) : STATUS_OK;
 }

@@ -137,7 +137,7 @@ static enum status lookup_join_save(struct node *node, struct snapshot_writer *w
 {
     struct lookup_join *self = (struct lookup_join *)node;
     uint64_t next = 0;
-    TRY(join_save(&self->join, NULL, writer, err));
+    TRY(join_save(&self->join, writer, err));
     if (!snapshot_is_full(writer)) {
         TRY(snapshot_replace(writer, node->table_count - 1, err));
     }
@@ -191,7 +191,7 @@ static enum status restore_waiting(struct lookup_join *self, const struct snapsh
 static enum status lookup_join_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
 {
     struct lookup_join *self = (struct lookup_join *)node;
-    return table == node->table_count - 1 ? restore_waiting(self, rows, err) : join_restore(&self->join, NULL, table, rows, err);
+    return table == node->table_count - 1 ? restore_waiting(self, rows, err) : join_restore(&self->join, table, rows, err);
 }
 
 static void lookup_join_close(struct node *node)

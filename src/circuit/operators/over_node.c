@@ -317,10 +317,10 @@ static enum status over_finish_due(struct over_node *self, int64_t watermark, st
 static enum status over_finish_cold(struct over_node *self, int64_t until, struct error *err)
 {
     uint32_t slots[CHUNK_ROWS], count = 1;
-    while (count > 0 && cold_table_next_due(self->cold) <= until) {
+    while (count > 0 && cold_table_next_due(self->cold, 0) <= until) {
         TRY(over_run_flush(&self->run, err));
         TRY(node_relieve(&self->node, err));
-        TRY(cold_table_fetch_due(self->cold, until, slots, &count, err));
+        TRY(cold_table_fetch_due(self->cold, 0, until, slots, &count, err));
         TRY(over_settle_fetched(self, err));
         if (ttl_is_set(&self->ttl)) {
             TRY(over_sweep_slots(self, slots, count, err));

@@ -238,5 +238,5 @@ enum status over_open_cold(struct node *node, struct error *err)
     }
     TRY(node_make_cold(node, 1, &self->cold, err));
     TRY(cold_table_open(self->cold, node->circuit->cold, layouts, parts, &owner, self->table, err));
-    return cold_table_open_timers(self->cold, ttl_is_set(&self->ttl) ? self->spec->ttl_us / TTL_SPANS : SPAN_US, err);
+    return cold_table_open_timers(self->cold, 1, ttl_is_set(&self->ttl) ? self->spec->ttl_us / TTL_SPANS : SPAN_US, err);
 }

@@ -414,7 +414,7 @@ static enum status end_cold(struct session_window *self, int64_t watermark, stru
     uint32_t count = self->cold == NULL ? 0 : 1;
     while (count > 0) {
         TRY(node_relieve(&self->node, err));
-        TRY(cold_table_fetch_due(self->cold, watermark, NULL, &count, err));
+        TRY(cold_table_fetch_due(self->cold, 0, watermark, NULL, &count, err));
         TRY(end_closed(self, watermark, err));
     }
     return STATUS_OK;
@@ -447,7 +447,7 @@ static int64_t session_window_next_timer(const struct node *node)
     const struct session_window *self = (const struct session_window *)node;
     const struct session_list *sessions = &self->sessions;
     int64_t first = sessions->timer_count > 0 ? sessions->timers[0].closes : INT64_MAX;
-    int64_t due = self->cold == NULL ? INT64_MAX : cold_table_next_due(self->cold);
+    int64_t due = self->cold == NULL ? INT64_MAX : cold_table_next_due(self->cold, 0);
     return !self->time.spec.processing_time ? INT64_MAX : due < first ? due : first;
 }
 

@@ -110,5 +110,5 @@ enum status session_window_open_cold(struct node *node, struct error *err)
     TRY(node_make_layout(node, &node->tables[SESSION_TABLE_SESSIONS], keys, key_count, &layout, err));
     self->sessions.cold = self->cold;
     TRY(cold_table_open(self->cold, node->circuit->cold, &layout, 1, &owner, self->sessions.keys, err));
-    return cold_table_open_timers(self->cold, self->spec->base.window.size_us / SPANS, err);
+    return cold_table_open_timers(self->cold, 1, self->spec->base.window.size_us / SPANS, err);
 }

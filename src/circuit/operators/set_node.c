@@ -354,7 +354,7 @@ static enum status set_open_cold(struct node *node, struct error *err)
     TRY(node_make_cold(node, 1, &self->cold, err));
     TRY(node_make_layout(node, &node->tables[0], self->columns, self->column_count, &layout, err));
     TRY(cold_table_open(self->cold, node->circuit->cold, &layout, 1, &owner, self->table, err));
-    return ttl_is_set(&self->ttl) ? cold_table_open_timers(self->cold, self->spec->ttl_us / TTL_SPANS, err) : STATUS_OK;
+    return ttl_is_set(&self->ttl) ? cold_table_open_timers(self->cold, 1, self->spec->ttl_us / TTL_SPANS, err) : STATUS_OK;
 }
 
 static const struct node_type set_node_type = {

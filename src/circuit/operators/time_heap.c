@@ -39,19 +39,36 @@ static bool timed_before(const struct timed *left, const struct timed *right)
     return left->time != right->time ? left->time < right->time : left->item < right->item;
 }
 
-enum status time_heap_push(struct time_heap *heap, struct budget *budget, int64_t time, uint64_t item, struct error *err)
+/* Where there is room. */
+static void heap_insert(struct time_heap *heap, struct timed added)
 {
-    if (heap->count == heap->capacity) {
-        TRY(time_heap_grow(heap, budget, err));
-    }
-    struct timed added = {.time = time, .item = item};
     uint32_t at = heap->count++;
     while (at > 0 && timed_before(&added, &heap->items[(at - 1) / 2])) {
         heap->items[at] = heap->items[(at - 1) / 2];
         at = (at - 1) / 2;
     }
     heap->items[at] = added;
+}
+
+enum status time_heap_push(struct time_heap *heap, struct budget *budget, int64_t time, uint64_t item, struct error *err)
+{
+    if (heap->count == heap->capacity) {
+        TRY(time_heap_grow(heap, budget, err));
+    }
+    heap_insert(heap, (struct timed){.time = time, .item = item});
     return STATUS_OK;
+}
+
+void time_heap_keep(struct time_heap *heap, bool (*wants)(const void *context, const struct timed *item), const void *context)
+{
+    uint32_t count = heap->count;
+    heap->count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct timed item = heap->items[i]; /* what is kept lies before it */
+        if (wants(context, &item)) {
+            heap_insert(heap, item);
+        }
+    }
 }
 
 bool time_heap_pop(struct time_heap *heap, int64_t until, struct timed *popped)

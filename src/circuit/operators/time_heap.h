@@ -23,6 +23,8 @@ struct time_heap {
 enum status time_heap_push(struct time_heap *heap, struct budget *budget, int64_t time, uint64_t item, struct error *err);
 /* Takes the earliest item if its time is not after `until`; false: there is none. */
 bool time_heap_pop(struct time_heap *heap, int64_t until, struct timed *popped);
+/* Drops the items that are not wanted. */
+void time_heap_keep(struct time_heap *heap, bool (*wants)(const void *context, const struct timed *item), const void *context);
 void time_heap_release(struct time_heap *heap, struct budget *budget);
 /* INT64_MIN and INT64_MAX are kept, sums stay between them. */
 int64_t time_add(int64_t time, int64_t span);

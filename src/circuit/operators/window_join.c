@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
+#include "circuit/operators/join_ends.h"
 #include "circuit/operators/join_save.h"
-#include "circuit/operators/time_heap.h"
 
 enum { MILLISECOND_US = 1000 };
 
@@ -16,7 +16,6 @@ struct window_join {
     struct join_spec spec; /* the one given, with the window columns as keys */
     uint32_t end_columns[2];
     const struct time_zone *zones[2]; /* of windows over TIMESTAMP_LTZ; NULL: window times are event times */
-    struct time_heap ends[2];
     uint16_t kept[CHUNK_ROWS];
 };
 
@@ -58,7 +57,7 @@ static enum status window_join_receive(struct node *node, uint32_t input, const 
     for (uint32_t k = 0; k < absorbed.rows.count; k++) {
         if (absorbed.fresh[k]) {
             int64_t last = window_last(self, input, batch, selection_row(&absorbed.rows, k));
-            TRY(time_heap_push(&self->ends[input], node_budget(node), last, absorbed.entries[k], err));
+            TRY(join_end_at(&self->join, input, absorbed.entries[k], last, err));
         }
     }
     return STATUS_OK;
@@ -67,14 +66,8 @@ static enum status window_join_receive(struct node *node, uint32_t input, const 
 static enum status window_join_finish_tick(struct node *node, const struct tick *tick, struct error *err)
 {
     struct window_join *self = (struct window_join *)node;
-    int64_t passed = tick->end ? WATERMARK_END : node_min_input_watermark(node);
-    for (uint32_t side = 0; side < 2; side++) {
-        struct timed ended;
-        self->join.passed[side] = passed;
-        while (time_heap_pop(&self->ends[side], passed, &ended)) {
-            TRY(join_expire(&self->join, side, (uint32_t)ended.item, err));
-        }
-    }
+    int64_t watermark = tick->end ? WATERMARK_END : node_min_input_watermark(node), passed[2] = {watermark, watermark};
+    TRY(join_end_passed(&self->join, passed, tick->end, err));
     TRY(join_settle(&self->join, tick, err));
     node_pass_watermark(node);
     return STATUS_OK;
@@ -83,21 +76,18 @@ static enum status window_join_finish_tick(struct node *node, const struct tick 
 static enum status window_join_save(struct node *node, struct snapshot_writer *writer, struct error *err)
 {
     struct window_join *self = (struct window_join *)node;
-    return join_save(&self->join, self->ends, writer, err);
+    return join_save(&self->join, writer, err);
 }
 
 static enum status window_join_restore(struct node *node, uint32_t table, const struct snapshot_rows *rows, struct error *err)
 {
     struct window_join *self = (struct window_join *)node;
-    return join_restore(&self->join, self->ends, table, rows, err);
+    return join_restore(&self->join, table, rows, err);
 }
 
 static void window_join_close(struct node *node)
 {
-    struct window_join *self = (struct window_join *)node;
-    time_heap_release(&self->ends[0], node_budget(node));
-    time_heap_release(&self->ends[1], node_budget(node));
-    join_close(&self->join);
+    join_close(&((struct window_join *)node)->join);
 }
 
 static const struct node_type window_join_type = {
@@ -109,6 +99,7 @@ static const struct node_type window_join_type = {
     .save = window_join_save,
     .restore = window_join_restore,
     .restored = join_restored,
+    .open_cold = join_open_cold,
 };
 
 static enum status window_join_keys(struct arena *arena, const uint32_t *keys, uint32_t count, uint32_t start, uint32_t end,
@@ -163,6 +154,7 @@ enum status window_join_create(struct circuit *circuit, const struct window_join
     TRY_ALLOC(self, arena_alloc(circuit->arena, sizeof *self), err);
     TRY(window_join_set_spec(self, circuit->arena, spec, err));
     self->join.defers = true;
+    self->join.spills = circuit->spills;
     TRY(circuit_add(circuit, &self->join.node, &window_join_type, "WindowJoin", inputs, 2, err));
     self->zones[0] = window_join_zone(&self->join.node, spec->join.left.schema);
     self->zones[1] = window_join_zone(&self->join.node, spec->join.right.schema);

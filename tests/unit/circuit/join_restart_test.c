@@ -169,13 +169,8 @@ static void check_kinds(const char *name, struct restart_feed left, struct resta
     for (uint32_t i = 0; i < ARRAY_LENGTH(all_kinds); i++) {
         char full[100];
         snprintf(full, sizeof full, "%s %s", kind_names[all_kinds[i]], name);
-        const struct restart_case test = {full,
-                                          {left, right},
-                                          2,
-                                          columns,
-                                          create,
-                                          (int)all_kinds[i] | variant,
-                                          .spills = create == make_join && (variant & (TTL | TTL_LEFT)) == 0};
+        const struct restart_case test = {
+            full, {left, right}, 2, columns, create, (int)all_kinds[i] | variant, .spills = create != make_lookup_join};
         check(&test);
     }
 }

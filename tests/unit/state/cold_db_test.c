@@ -120,7 +120,7 @@ static const char *scan(struct cold_db *db, struct text prefix, uint32_t most)
     static struct seen seen;
     struct error err;
     seen = (struct seen){.most = most};
-    require(driver->scan(db, prefix, note_key, &seen, &err));
+    require(driver->scan(db, prefix, (struct text){0}, note_key, &seen, &err));
     return seen.keys;
 }
 

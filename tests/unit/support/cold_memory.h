@@ -139,11 +139,12 @@ static enum status memory_remove_prefix(struct cold_db *db, struct text prefix, 
 }
 
 /* A copy: the visitor may write. */
-static enum status memory_scan(struct cold_db *db, struct text prefix, cold_visit *visit, void *context, struct error *err)
+static enum status memory_scan(struct cold_db *db, struct text prefix, struct text from, cold_visit *visit, void *context,
+                               struct error *err)
 {
     (void)err;
     const struct memory_db *self = (const struct memory_db *)db;
-    uint32_t first = memory_place(self, prefix), count = 0;
+    uint32_t first = memory_place(self, from.bytes == NULL ? prefix : from), count = 0;
     while (first + count < self->count && memory_begins(self->units[first + count].key, prefix)) {
         count++;
     }
