@@ -44,6 +44,7 @@ struct zk_session {
     uint32_t users;    /* calls that have the handle */
     uint64_t generation;
     bool replacing;
+    int64_t expired_us; /* when the session was said to be over */
 
     pthread_t service;
     bool stop, touched, armed_anew, telling; /* touched: a watch fired */
@@ -68,6 +69,9 @@ enum zk_kind {
 };
 /* OK: *rc is what the service said; of a change it may be ZCONNECTIONLOSS: not known whether it was done. */
 enum status zk_call(struct zk_session *self, enum zk_kind kind, zk_request request, void *context, int *rc, struct error *err);
+/* A request that the client took just when its session ended is never answered. When the session is over and such a call still waits after the
+ * call's time, its client is closed, which ends the call. On the service thread, with the mutex held. */
+void zk_rescue(struct zk_session *self);
 /* For what no caller expects. */
 enum status zk_fail(const struct zk_session *self, int rc, const char *what, const char *path, struct error *err);
 /* Waits until this client's server has what was committed before. As a part of a zk_request. */

@@ -5,7 +5,7 @@
 
 #include "cluster/zookeeper.h"
 
-enum { PAUSE_US = 50000, GOODBYE_ATTEMPTS = 400 };
+enum { PAUSE_US = 50000, GOODBYE_ATTEMPTS = 400, TOO_LARGE = 1200000 /* jute.maxbuffer is 1 MiB */ };
 
 static void session_event(zhandle_t *handle, int type, int state, const char *path, void *context)
 {
@@ -16,6 +16,7 @@ static void session_event(zhandle_t *handle, int type, int state, const char *pa
     pthread_mutex_lock(&self->mutex);
     bool connected = state == ZOO_CONNECTED_STATE, was = self->state == ZOO_CONNECTED_STATE;
     self->state = state;
+    self->expired_us = self->clock->monotonic_us(self->clock);
     if (connected || was || state == ZOO_EXPIRED_SESSION_STATE) {
         zk_hint(self, connected ? CLUSTER_CONNECTED : state == ZOO_EXPIRED_SESSION_STATE ? CLUSTER_EXPIRED : CLUSTER_DISCONNECTED);
     }
@@ -61,6 +62,15 @@ static enum status replace_handle(struct zk_session *self, struct error *err)
     self->armed_anew = false;
     pthread_cond_broadcast(&self->changed);
     return status;
+}
+
+void zk_rescue(struct zk_session *self)
+{
+    struct error ignored; /* the next call tries again */
+    bool over = self->state == ZOO_EXPIRED_SESSION_STATE && !self->replacing && self->users > 0;
+    if (over && self->clock->monotonic_us(self->clock) - self->expired_us > 2 * self->call_timeout_us) {
+        (void)replace_handle(self, &ignored);
+    }
 }
 
 static void wait_for_change(struct zk_session *self, int64_t us)
@@ -212,15 +222,21 @@ static void ignore_result(int rc, const struct Stat *stat, const void *data)
 {
 }
 
-/* Sends the client to a server that is none, so that it has no connection when it says goodbye. */
+/* The client has no call for this: a close that is not told to the servers. It is given other servers, that are none, and then the one that it
+ * is connected to is made to hang up, by a request larger than it takes; so it has no connection when it says goodbye. */
 static void lose_connection(struct zk_session *self)
 {
-    (void)zoo_set_servers(self->handle, "127.0.0.1:1");
+    char *bytes = calloc(1, TOO_LARGE);
+    if (bytes == NULL || zoo_set_servers(self->handle, "127.0.0.1:1,127.0.0.1:2") != ZOK) {
+        free(bytes);
+        return;
+    }
+    (void)zoo_aset(self->handle, self->root, bytes, TOO_LARGE, INT32_MAX, ignore_result, NULL); /* a version that no znode has */
     for (uint32_t i = 0; i < GOODBYE_ATTEMPTS && zoo_state(self->handle) == ZOO_CONNECTED_STATE; i++) {
         struct timespec pause = {.tv_nsec = PAUSE_US * 100L};
-        (void)zoo_aexists(self->handle, self->root, 0, ignore_result, NULL); /* wakes its thread */
         nanosleep(&pause, NULL);
     }
+    free(bytes);
 }
 
 void zk_disconnect(struct zk_session *self, bool abandon)

@@ -77,7 +77,7 @@ static void arm(struct zk_session *self)
     pthread_mutex_unlock(&self->mutex);
     bool armed = wanted && zk_call(self, ZK_READ, watch_prefix, folder, &rc, &ignored) == STATUS_OK;
     pthread_mutex_lock(&self->mutex);
-    self->armed_anew = self->armed_anew || armed;
+    self->armed_anew = armed; /* else it is tried again */
     pthread_mutex_unlock(&self->mutex);
 }
 
@@ -121,6 +121,14 @@ static bool must_arm(const struct zk_session *self)
     return self->hint != NULL && (self->touched || (!self->armed_anew && self->state == ZOO_CONNECTED_STATE));
 }
 
+/* How long the service thread may rest if nothing happens. With the mutex held. */
+static int64_t rest_us(const struct zk_session *self)
+{
+    int64_t rest = zk_leases_pause_us(self);
+    int64_t limit = self->state == ZOO_EXPIRED_SESSION_STATE ? self->call_timeout_us : SERVICE_PAUSE_US;
+    return rest < limit ? rest : limit;
+}
+
 static void *service_run(void *argument)
 {
     struct zk_session *self = argument;
@@ -128,7 +136,6 @@ static void *service_run(void *argument)
     while (!self->stop) {
         bool rearm = must_arm(self), changed = self->touched;
         self->touched = false;
-        int64_t pause = zk_leases_pause_us(self);
         if (rearm) {
             pthread_mutex_unlock(&self->mutex);
             struct timespec rest = {.tv_nsec = ARM_PAUSE_US * 1000L}; /* what comes together is told once */
@@ -138,13 +145,12 @@ static void *service_run(void *argument)
             self->pending |= changed || self->armed_anew ? 1u << CLUSTER_CHANGED : 0;
         }
         tell(self);
-        if (pause != INT64_MAX) {
-            pthread_mutex_unlock(&self->mutex);
-            zk_leases_expire(self);
-            pthread_mutex_lock(&self->mutex);
-        }
-        if (!self->stop && self->pending == 0 && !self->touched) {
-            wait_us(self, pause < SERVICE_PAUSE_US ? pause : SERVICE_PAUSE_US);
+        zk_rescue(self);
+        pthread_mutex_unlock(&self->mutex);
+        zk_leases_expire(self);
+        pthread_mutex_lock(&self->mutex);
+        if (!self->stop && self->pending == 0 && !must_arm(self)) {
+            wait_us(self, rest_us(self));
         }
     }
     pthread_mutex_unlock(&self->mutex);
