@@ -7,7 +7,7 @@ import re
 import signal
 import time
 
-from case import Case, Wrong
+from case import Case, Wrong, net, read_files
 from jobs import JOBS, rows
 
 TAKEN, ERRORS = 3, (1, 4)
@@ -212,7 +212,6 @@ class Growing(Special):
         return found
 
     def seen(self):
-        from case import read_files
         return read_files(f"{self.folder}/done")[0]
 
     def any_crash(self):
@@ -274,7 +273,6 @@ class ActiveStandby(Growing):
         return self.without_end(self.net(self.seen()))
 
     def net(self, found):
-        from case import net
         return net(found) if self.job.changes else found
 
     def keep_two(self):
@@ -316,6 +314,7 @@ class Gap(Growing):
         self.write_script("job", re.sub(r"file-size'='[^']*'", "file-size'='1 b'", script))  # each row is shown by a checkpoint
         self.before, self.most = collections.Counter(), self.sums_of_all(lines) if self.job.name == "tumble" else expected
         self.grow(lines)
+        _, old = read_files(f"{self.folder}/done")
         process = self.start()
         if self.job.name != "tumble":
             self.probe(process)
@@ -324,7 +323,9 @@ class Gap(Growing):
             time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
         self.require(self.end(process) in (0, -signal.SIGTERM), "it does not stop")
-        self.compare(self.outcome(f"{self.folder}/done"))
+        found, hidden = read_files(f"{self.folder}/done")
+        self.require(set(hidden) <= set(old), f"hidden files are left: {hidden[:5]}")  # a process that is stopped while it plans removes none
+        self.compare(found)
 
     def killed(self, process):
         code = super().killed(process)
