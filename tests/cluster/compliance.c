@@ -62,7 +62,7 @@ static enum status read_arguments(int count, char **arguments, struct settings *
 int main(int argument_count, char **arguments)
 {
     struct cluster_option options[OPTIONS_MAX];
-    struct settings settings;
+    struct settings settings = {0};
     struct budget budget;
     struct error err;
     struct driver_check_report report = {0};
