@@ -24,6 +24,7 @@ struct processor_task {
     enum task_phase phase;
     int64_t retry_us, started_us;
     uint32_t attempts;
+    bool started; /* it may have had an effect */
     char code[FAILURE_CODE_BYTES], message[FAILURE_TEXT_BYTES];
 };
 enum seat_phase { SEAT_CLOSED, SEAT_OPENING, SEAT_OPENED /* the model is still to be read */, SEAT_CONFIRMED };

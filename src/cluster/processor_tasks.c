@@ -47,13 +47,13 @@ static void drop(struct processor *self, struct processor_task *task)
     self->publish = true;
 }
 
-/* true: it has left the list, since it had no effect yet. */
+/* true: it has left the list, since it was never started. One that failed may have a commit whose outcome is not known: it is stopped as well. */
 static bool stop(struct processor *self, struct processor_task *task, struct cluster_actions *actions)
 {
     if (task->phase == TASK_STOPPING) {
         return false;
     }
-    if (task->phase != TASK_STARTING && task->phase != TASK_RUNNING) {
+    if (!task->started) {
         drop(self, task);
         return true;
     }
@@ -212,6 +212,7 @@ static void start(struct processor *self, struct processor_task *task, int64_t n
     task->phase = TASK_STARTING;
     task->request = processor_request(self);
     task->started_us = now_us;
+    task->started = true;
     if (action != NULL) {
         action->request = task->request;
         action->task = task->task;

@@ -23,37 +23,39 @@
 #include "cluster/timing.h"
 
 /* What can be asked, and (OUTCOME) what comes back under the same name. */
-#define STEP_LIST(X)                                                                                                                       \
-    /* registers */                                                                                                                        \
-    X(READ_MODEL, OUTCOME)    /* get "model"; event: model, version */                                                                     \
-    X(PUT_MODEL, OUTCOME)     /* model, version (what was read). Puts its body first if it needs one */                                    \
-    X(READ_MEMBERS, OUTCOME)  /* list "members/" and get each; event: members. The list failing fails the whole */                         \
-    X(READ_MEMBER, OUTCOME)   /* get "members/<own id>", and whether its process has surely ended; event: member, version, gone */         \
-    X(PUT_MEMBER, OUTCOME)    /* member, version, or `create`: must be absent */                                                           \
-    X(DELETE_MEMBER, OUTCOME) /* version */                                                                                                \
-    /* the leader's lease, under the life's text */                                                                                        \
-    X(LEASE_ACQUIRE, OUTCOME)                                                                                                              \
-    X(LEASE_RENEW, OUTCOME)                                                                                                                \
-    X(LEASE_RELEASE, NO_OUTCOME)                                                                                                           \
-    /* the job record, which outlives the coordinator: make term_floor and seat_high at least these; event: what they are now */           \
-    X(RAISE_RECORD, OUTCOME)                                                                                                               \
-    /* Makes the commit store refuse every later effect of an evicted life: seat, life, and model (the one that evicts it: tasks whose */  \
-    /* `from` it is, and their epochs). May be repeated. OK: no later commit of that life can be accepted */                               \
-    X(FENCE_SEAT, OUTCOME)                                                                                                                 \
-    /* Takes the seat in the commit store for this life (InitProducerId), before the first effect and after an indefinite error */         \
-    X(OPEN_SEAT, OUTCOME)                                                                                                                  \
-    /* tasks */                                                                                                                            \
-    X(START_TASK, OUTCOME)  /* task, epoch: read the commit record, restore, run. Not OK: the task does not run */                         \
-    X(STOP_TASK, OUTCOME)   /* finish the tick, commit, release; the event says that the last commit is final. Also cancels a start */     \
-    X(ABANDON_ALL, OUTCOME) /* end all tasks without a commit; the event says that nothing is on its way to a sink that refuses nobody */  \
-    X(SUSPEND, NO_OUTCOME)  /* start no tick and no write until RESUME; what is in flight ends within stop.bound */                        \
-    X(RESUME, NO_OUTCOME)                                                                                                                  \
-    X(FOLLOW_TASK, NO_OUTCOME) /* keep a warm copy of its state */                                                                         \
-    X(UNFOLLOW_TASK, NO_OUTCOME)                                                                                                           \
-    /* the control log */                                                                                                                  \
-    X(APPEND_CONTROL, OUTCOME) /* text: a record; create-if-absent at the first free index */                                              \
-    /* to people */                                                                                                                        \
-    X(REPORT, NO_OUTCOME) /* text: the event's dotted name, then key=value */                                                              \
+#define STEP_LIST(X)                                                                                                                        \
+    /* registers */                                                                                                                         \
+    X(READ_MODEL, OUTCOME)    /* get "model"; event: model, version */                                                                      \
+    X(PUT_MODEL, OUTCOME)     /* model, version (what was read). Puts its body first if it needs one */                                     \
+    X(READ_MEMBERS, OUTCOME)  /* list "members/" and get each; event: members. The list failing fails the whole */                          \
+    X(READ_MEMBER, OUTCOME)   /* get "members/<own id>", and whether its process has surely ended; event: member, version, gone */          \
+    X(PUT_MEMBER, OUTCOME)    /* member, version, or `create`: must be absent */                                                            \
+    X(DELETE_MEMBER, OUTCOME) /* version */                                                                                                 \
+    /* the leader's lease, under the life's text */                                                                                         \
+    X(LEASE_ACQUIRE, OUTCOME)                                                                                                               \
+    X(LEASE_RENEW, OUTCOME)                                                                                                                 \
+    X(LEASE_RELEASE, NO_OUTCOME)                                                                                                            \
+    /* the job record, which outlives the coordinator: make term_floor and seat_high at least these; event: what they are now */            \
+    X(RAISE_RECORD, OUTCOME)                                                                                                                \
+    /* Makes the commit store refuse every later effect of an evicted life: seat, life, and model (the one that evicts it: tasks whose */   \
+    /* `from` it is, and their epochs). May be repeated. OK: no later commit of that life can be accepted */                                \
+    X(FENCE_SEAT, OUTCOME)                                                                                                                  \
+    /* Takes the seat in the commit store for this life (InitProducerId), before the first effect and after an indefinite error */          \
+    X(OPEN_SEAT, OUTCOME)                                                                                                                   \
+    /* tasks */                                                                                                                             \
+    X(START_TASK, OUTCOME) /* task, epoch: read the commit record, restore, run. Not OK: the task does not run */                           \
+    /* Finish the tick, commit, release; the event says that the last commit is final. Cancels a start, too. Also of a task that failed: */ \
+    /* its last commit may be in doubt, and another that is final ends that */                                                              \
+    X(STOP_TASK, OUTCOME)                                                                                                                   \
+    X(ABANDON_ALL, OUTCOME) /* end all tasks without a commit; the event says that nothing is on its way to a sink that refuses nobody */   \
+    X(SUSPEND, NO_OUTCOME)  /* start no tick and no write until RESUME; what is in flight ends within stop.bound */                         \
+    X(RESUME, NO_OUTCOME)                                                                                                                   \
+    X(FOLLOW_TASK, NO_OUTCOME) /* keep a warm copy of its state */                                                                          \
+    X(UNFOLLOW_TASK, NO_OUTCOME)                                                                                                            \
+    /* the control log */                                                                                                                   \
+    X(APPEND_CONTROL, OUTCOME) /* text: a record; create-if-absent at the first free index */                                               \
+    /* to people */                                                                                                                         \
+    X(REPORT, NO_OUTCOME) /* text: the event's dotted name, then key=value */                                                               \
     X(EXIT, NO_OUTCOME)   /* code: 0 left in order, 1 left uncleanly, 3 refused */
 #define X(name, outcome) STEP_##name,
 enum step { STEP_LIST(X) STEP_COUNT };
@@ -94,7 +96,7 @@ enum cluster_event_kind {
     EVENT_HINT,
     EVENT_COMMIT_REFUSED, /* the commit store says that this life, or its epoch of a task, is outdated */
     EVENT_SEAT_LOST,      /* an indefinite error of the commit store: the seat must be opened again before the next effect */
-    EVENT_TASK_FAILED,    /* a running task ended by itself: task, code, text */
+    EVENT_TASK_FAILED,    /* a running task ended by itself, and no commit of it is in flight: task, code, text */
     EVENT_LOCAL_STATE,    /* standby lag or local files of a task changed: task, lag_bytes or seq; `known` false: gone */
     EVENT_LEAVE,          /* SIGTERM: leave for good */
     EVENT_RESTART,        /* leave, and come back under the same id soon */

@@ -110,12 +110,34 @@ static void check_members(struct world *world, const struct model *old, const st
     }
 }
 
+/* A commit of the former holder that is still on its way, and would be accepted. */
+static bool commit_is_on_its_way(const struct world *world, struct life from, uint64_t task)
+{
+    for (uint32_t i = 0; i < world->heap_count; i++) {
+        const struct operation *operation = world->heap[i].operation;
+        if (world->heap[i].type != WORLD_EXECUTE || !operation->commit || operation->records ||
+            operation->life.incarnation != from.incarnation || world->commit_kind != COMMIT_KAFKA ||
+            world->producers[operation->seat] != operation->producer) {
+            continue;
+        }
+        for (uint32_t k = 0; k < operation->entry_count; k++) {
+            if (operation->entries[k].task == task) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* I6 */
 static void check_opened(struct world *world, const struct model_task *before, const struct model_task *task)
 {
     char text[TASK_TEXT_BYTES];
     if (!task->open || before->open || before->from.id == NULL) {
         return;
+    }
+    if (commit_is_on_its_way(world, before->from, task->task)) {
+        world_fail(world, "I6: %s opens while a commit of its former holder is on its way", task_text(task->task, text));
     }
     for (uint8_t i = 0; i < world->process_count; i++) {
         const struct process *process = &world->processes[i];

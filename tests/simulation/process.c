@@ -145,12 +145,18 @@ static void outcome_later(struct world *world, uint8_t index, enum step step, ui
 static void begin_task(struct world *world, uint8_t index, const struct cluster_action *action)
 {
     struct process *process = &world->processes[index];
-    if (process->work_count == TASK_MAX || find_work(process, action->task) != NULL) {
+    struct work *failed = find_work(process, action->task);
+    if (process->work_count == TASK_MAX || (failed != NULL && !failed->failed)) {
         world_fail(world, "%s starts a task that it has", process->id);
         return;
     }
-    process->works[process->work_count++] =
-        (struct work){.task = action->task, .epoch = action->epoch, .start_request = action->request, .plan = action->model->plan};
+    struct work *work = failed != NULL ? failed : &process->works[process->work_count++];
+    *work = (struct work){.task = action->task,
+                          .epoch = action->epoch,
+                          .start_request = action->request,
+                          .plan = action->model->plan,
+                          .ran = failed != NULL && failed->ran,
+                          .written_us = failed != NULL ? failed->written_us : 0};
     struct operation *operation = operation_new(world, index, SERVICE_COMMITS);
     operation->step = STEP_START_TASK;
     operation->request = action->request;
@@ -167,12 +173,15 @@ static void end_task(struct world *world, uint8_t index, const struct cluster_ac
     checks_stop(world, process, action->task);
     if (work == NULL) {
         outcome_later(world, index, STEP_STOP_TASK, action->request, action->task, STATUS_OK, 1000);
-    } else if (!work->running) {
+    } else if (!work->running && !work->ran) {
         SOMETIMES(START_CANCELLED);
         outcome_later(world, index, STEP_STOP_TASK, action->request, action->task, STATUS_OK, 1000);
         drop_work(process, work);
-    } else {
-        work->stopping = true;
+    } else { /* of one that failed, a commit more ends the doubt about the last */
+        work->known &= work->running;
+        work->running = work->stopping = true;
+        work->failed = false;
+        work->start_request = 0;
         work->stop_request = action->request;
         work->stop_after_us = world->now_us < process->slow_stop_until_us ? world->now_us + world_below(world, 60 * SECOND) : 0;
     }
@@ -358,11 +367,14 @@ static void answered(struct world *world, struct operation *operation, bool give
             return process_feed(world, operation->process, &event); /* it was cancelled */
         }
         if (event.status == STATUS_OK && !operation->refused) {
-            work->running = work->known = true;
+            work->running = work->known = work->ran = true;
             work->base = operation->entries[0].base;
         } else {
             event.status = event.status == STATUS_OK ? STATUS_FENCED : event.status;
-            drop_work(process, work);
+            work->failed = true;
+            if (!work->ran) {
+                drop_work(process, work);
+            }
         }
     }
     if (operation->step == STEP_OPEN_SEAT && event.status == STATUS_OK && event.result == CLUSTER_OK) {
@@ -382,6 +394,21 @@ static void commit_refused(struct world *world, uint8_t index)
     process_feed(world, index, &(struct cluster_event){.kind = EVENT_COMMIT_REFUSED});
 }
 
+static void fail_task(struct world *world, uint8_t index, uint32_t percent)
+{
+    struct process *process = &world->processes[index];
+    if (!world->faults[FAULT_TASK_FAILURE] || world->calm || process->work_count == 0 || !world_chance(world, percent)) {
+        return;
+    }
+    struct work *failed = &process->works[world_below(world, process->work_count)];
+    if (failed->running && !failed->stopping && !process->committing) {
+        uint64_t task = failed->task;
+        failed->running = failed->known = false;
+        failed->failed = true;
+        process_feed(world, index, &(struct cluster_event){.kind = EVENT_TASK_FAILED, .task = task, .code = "SIM", .text = "a fault"});
+    }
+}
+
 static void read_again(struct world *world, uint8_t index)
 {
     struct process *process = &world->processes[index];
@@ -393,6 +420,7 @@ static void read_again(struct world *world, uint8_t index)
         process->producer = 0;
         process_feed(world, index, &(struct cluster_event){.kind = EVENT_SEAT_LOST});
     }
+    fail_task(world, index, 50);
 }
 
 static void records_read(struct world *world, uint8_t index, const struct operation *operation)
@@ -478,7 +506,12 @@ static void commit_work(struct world *world, uint8_t index)
         return;
     }
     process->committing = true;
+    bool in_doubt = !records && world->faults[FAULT_LATE_SEAT] && !world->calm && world_chance(world, 2);
+    operation->slow_us = in_doubt ? world->call_timeout_us + world_below(world, 2 * SECOND) : 0;
     world_send(world, operation);
+    if (in_doubt) { /* and for a while nothing else gets through */
+        world->outage_until_us[SERVICE_COMMITS] = world->now_us + world->call_timeout_us + world_below(world, 2 * SECOND);
+    }
 }
 
 /* Rows to a sink that refuses nobody: each write is on its way for at most stop.bound, by this process's clock. */
@@ -519,14 +552,7 @@ static void work(struct world *world, uint8_t index)
     if (!process->paused && !process->committing && (world->commit_kind == COMMIT_REGISTERS || process->producer != 0)) {
         commit_work(world, index);
     }
-    if (world->faults[FAULT_TASK_FAILURE] && !world->calm && world_chance(world, 1)) {
-        struct work *failed = &process->works[world_below(world, process->work_count)];
-        if (failed->running && !failed->stopping && !process->committing) {
-            uint64_t task = failed->task;
-            drop_work(process, failed);
-            process_feed(world, index, &(struct cluster_event){.kind = EVENT_TASK_FAILED, .task = task, .code = "SIM", .text = "a fault"});
-        }
-    }
+    fail_task(world, index, 1);
 }
 
 static void execute(struct world *world, struct operation *operation)

@@ -102,6 +102,7 @@ struct operation { /* a request on its way, its outcome on the way back */
     uint8_t process;
     uint32_t generation;
     enum step step;
+    int64_t slow_us; /* its request takes so much longer, and nobody waits for it */
     int64_t late_us; /* an old client of the commit store: it waits long, and its request takes so long */
     bool commit;     /* a commit of the process's tasks, or with `records` a reading of its commit records; not a step */
     bool records;
@@ -162,6 +163,7 @@ struct work { /* a task at work in a process */
     int64_t plan;
     uint64_t base;                 /* commits before the next one, as its record said */
     bool running, stopping, known; /* known: base is */
+    bool ran, failed;              /* failed: it waits to be started again; its last commit may be in doubt */
     int64_t stop_after_us;         /* slow stop */
     int64_t written_us;            /* when its last write to an unfenced sink arrives */
 };

@@ -167,7 +167,7 @@ void world_send(struct world *world, struct operation *operation)
     }
     bool out = now < world->outage_until_us[operation->service];
     if (now >= cut[0] && !out) {
-        answer_at(world, operation, now + delay_us(world) + operation->late_us, WORLD_EXECUTE);
+        answer_at(world, operation, now + delay_us(world) + operation->late_us + operation->slow_us, WORLD_EXECUTE);
     }
     answer_at(world, operation, now + world->call_timeout_us + 2 * operation->late_us, WORLD_TIMEOUT);
     operation_unref(operation);
