@@ -22,3 +22,11 @@ static int64_t system_monotonic_us(const struct clock *clock)
 }
 
 const struct clock clock_system = {.wall_us = system_wall_us, .monotonic_us = system_monotonic_us};
+
+static int64_t boot_monotonic_us(const struct clock *clock)
+{
+    (void)clock;
+    return read_us(CLOCK_BOOTTIME);
+}
+
+const struct clock clock_boot = {.wall_us = system_wall_us, .monotonic_us = boot_monotonic_us};

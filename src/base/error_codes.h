@@ -80,6 +80,7 @@
     X(CLUSTER_DENIED, 7104, DENIED, "42501", "check the credentials and their rights on the coordination service")                         \
     X(CLUSTER_LEASE, 7105, INVALID_OPTION, "22023", "set lease.ttl and the service's own limit so that they agree")                        \
     X(CLUSTER_UNFIT, 7106, UNSUPPORTED, "0A000", "use a service or file system that keeps what docs/cluster.md asks of it")                \
+    X(CLUSTER_LATCH, 7107, INVALID_OPTION, "22023", "open it with the count it was made with, from 1 to 256, or remove it first")          \
     X(CTL_UNKNOWN_VERB, 7201, INVALID_OPTION, "42883", "use a verb that docs/control-log.md lists")                                        \
     X(CTL_BAD_ARGUMENTS, 7202, INVALID_OPTION, "22023",                                                                                    \
       "correct the arguments that are named; docs/control-log.md lists what each verb takes")                                              \
