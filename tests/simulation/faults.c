@@ -204,6 +204,7 @@ static void slow_stop(struct world *world)
 
 static void outage(struct world *world, enum service service, int64_t until_us)
 {
+    until_us = until_us > world->outage_until_us[service] ? until_us : world->outage_until_us[service];
     if (service == SERVICE_COORDINATION) {
         bool going_on = world->now_us < world->outage_until_us[service];
         world->outage_from_us = going_on ? world->outage_from_us : world->now_us;

@@ -1,0 +1,250 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cluster/runner.h"
+#include "cluster/value.h"
+
+/* Three processes of one job over the driver local, in memory; their tasks only say that they run. */
+enum { RUNNERS = 3, TASKS = 6, WAIT_MS = 20000 };
+
+struct member_process {
+    uint32_t index;
+    struct cluster_session *session;
+    struct runner *runner;
+    atomic_bool runs[TASKS];
+    atomic_int ended; /* -1: not yet */
+};
+static struct budget budget;
+static struct error err;
+static struct cluster_timing timing;
+static struct member_process processes[RUNNERS];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the record */
+static uint64_t term_floor;
+static uint32_t seat_high;
+static atomic_int doubles; /* starts of a task that another still ran */
+
+static void done(struct member_process *process, enum step step, uint64_t request, uint64_t task)
+{
+    runner_post(process->runner, &(struct cluster_event){.kind = EVENT_OUTCOME, .step = step, .request = request, .task = task});
+}
+
+static void task_start(void *context, const struct cluster_action *action)
+{
+    struct member_process *process = context;
+    uint32_t task = task_partition(action->task);
+    for (uint32_t i = 0; i < RUNNERS; i++) {
+        doubles += processes[i].runs[task] && processes[i].runner != NULL;
+    }
+    process->runs[task] = true;
+    done(process, STEP_START_TASK, action->request, action->task);
+}
+
+static void task_stop(void *context, uint64_t request, uint64_t task)
+{
+    struct member_process *process = context;
+    process->runs[task_partition(task)] = false;
+    done(process, STEP_STOP_TASK, request, task);
+}
+
+static void abandon_all(void *context, uint64_t request)
+{
+    struct member_process *process = context;
+    for (uint32_t i = 0; i < TASKS; i++) {
+        process->runs[i] = false;
+    }
+    done(process, STEP_ABANDON_ALL, request, 0);
+}
+
+static void suspend(void *context, bool suspended)
+{
+    (void)context, (void)suspended;
+}
+
+static void follow(void *context, uint64_t task, bool follows)
+{
+    (void)context, (void)task, (void)follows;
+}
+
+static void report(void *context, const char *text)
+{
+    (void)context, (void)text;
+}
+
+static void ended(void *context, int32_t code)
+{
+    ((struct member_process *)context)->ended = code;
+}
+
+static enum status open_seat(void *context, uint32_t seat, struct life life, struct error *error)
+{
+    (void)context, (void)seat, (void)life, (void)error;
+    return STATUS_OK;
+}
+
+static enum status fence_seat(void *context, uint32_t seat, struct life life, const struct model *model, struct error *error)
+{
+    (void)context, (void)seat, (void)life, (void)model, (void)error;
+    return STATUS_OK;
+}
+
+static enum status raise_record(void *context, uint64_t *floor, uint32_t *seats, struct error *error)
+{
+    (void)context, (void)error;
+    pthread_mutex_lock(&mutex);
+    *floor = term_floor = *floor > term_floor ? *floor : term_floor;
+    *seats = seat_high = *seats > seat_high ? *seats : seat_high;
+    pthread_mutex_unlock(&mutex);
+    return STATUS_OK;
+}
+
+static const struct runner_stores stores = {.open_seat = open_seat, .fence_seat = fence_seat, .raise_record = raise_record};
+static struct runner_tasks tasks[RUNNERS];
+
+static void open_session(struct cluster_session **session)
+{
+    if (cluster_open("local:runner-test", NULL, 0, NULL, session, &err) != STATUS_OK) {
+        fail_msg("%s", err.text);
+    }
+}
+
+static void submit(struct cluster_session *session)
+{
+    struct arena *arena = arena_create(&budget, "submit");
+    struct model *model = model_create(&budget, &err);
+    struct text json, body, value;
+    char sha256[MODEL_SHA256_BYTES];
+    enum cluster_result result;
+    struct cluster_version version;
+    model->rev = model->version = 1;
+    model->job = "test";
+    model->task_count = TASKS;
+    model->tasks = arena_alloc(model->arena, TASKS * sizeof *model->tasks);
+    for (uint32_t i = 0; i < TASKS; i++) {
+        model->tasks[i] = (struct model_task){.task = task_make(1, i), .epoch = 1, .owner = MODEL_NONE};
+    }
+    assert_int_equal(model_write(model, arena, &json, &body, sha256, &err), STATUS_OK);
+    assert_int_equal(value_seal(json, arena, &value, &err), STATUS_OK);
+    assert_int_equal(session->driver->put(session, "jobs/test/model", value, NULL, &result, &version, &err), STATUS_OK);
+    assert_int_equal(result, CLUSTER_OK);
+    model_unref(model);
+    arena_destroy(arena);
+}
+
+static void start(uint32_t index)
+{
+    static const char *const ids[] = {"w0", "w1", "w2"};
+    struct member_process *process = &processes[index];
+    process->index = index;
+    process->ended = -1;
+    open_session(&process->session);
+    tasks[index] = (struct runner_tasks){process, task_start, task_stop, abandon_all, suspend, follow, report, ended};
+    struct runner_config config = {.session = process->session,
+                                   .prefix = "jobs/test",
+                                   .processor = {.id = ids[index], .host = {.weight = 1}, .timing = &timing, .budget = &budget},
+                                   .leader = {.timing = &timing, .budget = &budget},
+                                   .tasks = &tasks[index],
+                                   .stores = &stores};
+    if (runner_start(&config, &process->runner, &err) != STATUS_OK) {
+        fail_msg("%s", err.text);
+    }
+}
+
+/* As at the end of a process: nothing is released. */
+static void stop(uint32_t index)
+{
+    struct member_process *process = &processes[index];
+    runner_close(process->runner);
+    process->runner = NULL;
+    for (uint32_t i = 0; i < TASKS; i++) {
+        process->runs[i] = false;
+    }
+    cluster_close(process->session, false);
+    process->session = NULL;
+}
+
+/* Every task runs once, and each process that is there runs `share` of them. */
+static bool is_even(uint32_t share)
+{
+    for (uint32_t task = 0; task < TASKS; task++) {
+        uint32_t runs = 0;
+        for (uint32_t i = 0; i < RUNNERS; i++) {
+            runs += processes[i].runs[task];
+        }
+        if (runs != 1) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < RUNNERS; i++) {
+        uint32_t runs = 0;
+        for (uint32_t task = 0; task < TASKS; task++) {
+            runs += processes[i].runs[task];
+        }
+        if (processes[i].runner != NULL && processes[i].ended < 0 && runs != share) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void wait_for_share(uint32_t share)
+{
+    for (uint32_t i = 0; i < WAIT_MS / 20 && !is_even(share); i++) {
+        usleep(20000);
+    }
+    assert_true(is_even(share));
+    assert_int_equal(doubles, 0);
+}
+
+static void runners_share_tasks_take_over_from_the_dead_and_hand_over_when_they_leave(void **state)
+{
+    (void)state;
+    struct runner_status status;
+    struct cluster_session *keeper;
+    open_session(&keeper);
+    submit(keeper);
+    for (uint32_t i = 0; i < RUNNERS; i++) {
+        start(i);
+    }
+    wait_for_share(TASKS / 3);
+    stop(0);
+    wait_for_share(TASKS / 2);
+    start(0);
+    wait_for_share(TASKS / 3);
+    runner_post(processes[1].runner, &(struct cluster_event){.kind = EVENT_LEAVE});
+    wait_for_share(TASKS / 2);
+    for (uint32_t i = 0; i < WAIT_MS / 20 && processes[1].ended < 0; i++) {
+        usleep(20000);
+    }
+    assert_int_equal(processes[1].ended, 0);
+    runner_read_status(processes[2].runner, &status);
+    assert_int_equal(status.processor, PROCESSOR_RUNNING);
+    assert_true(status.version >= 4 && status.term >= 1);
+    assert_true(runner_may_write(processes[2].runner));
+    for (uint32_t i = 0; i < RUNNERS; i++) {
+        stop(i);
+    }
+    cluster_close(keeper, true);
+    assert_int_equal(budget.used_bytes, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests_of_runner[] = {
+        cmocka_unit_test(runners_share_tasks_take_over_from_the_dead_and_hand_over_when_they_leave),
+    };
+    budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
+    if (timing_read(TIMING_LOCAL, NULL, 0, &timing, &err) != STATUS_OK) {
+        return 1;
+    }
+    return cmocka_run_group_tests(tests_of_runner, NULL, NULL);
+}
