@@ -177,6 +177,7 @@ static enum status over_receive(struct node *node, uint32_t input, const struct 
     if (ttl_is_set(&self->ttl)) {
         TRY(over_renew(self, chosen.selected_count, err));
     }
+    self->arrivals += chosen.selected_count;
     TRY(row_store_add(self->store, &chosen, self->handles, err));
     for (uint32_t k = 0; k < chosen.selected_count; k++) {
         TRY(over_put(self, batch, self->selected[k], self->slots[k], self->handles[k], err));
@@ -538,9 +539,7 @@ static enum status over_finish_tick(struct node *node, const struct tick *tick, 
         row_store_free(self->results, self->old_results[i]);
     }
     self->gone_count = self->old_count = 0;
-    if (ttl_is_set(&self->ttl)) {
-        TRY(over_sweep(self, err));
-    }
+    TRY(over_sweep(self, err));
     node_pass_watermark(node);
     return STATUS_OK;
 }
@@ -642,7 +641,7 @@ enum status over_node_create(struct circuit *circuit, const struct over_spec *sp
                  self->run.aggregate_count == over->call_count;
     if (self->run.calls != NULL) {
         call_states_open(self->run.calls, circuit->budget, &self->states);
-        call_states_number_records(self->run.calls, &self->states, self->streams && ttl_is_set(&self->ttl));
+        call_states_number_records(self->run.calls, &self->states, self->ends || (self->streams && ttl_is_set(&self->ttl)));
     }
     *node = &self->node;
     TRY(over_declare(self, err));

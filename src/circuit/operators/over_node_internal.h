@@ -89,7 +89,7 @@ enum status over_renew(struct over_node *self, uint32_t count, struct error *err
 enum status over_drop_negatives(struct over_node *self, struct over_partition *partition, struct error *err);
 /* The partition is gone, or there is a new one. */
 void over_note_gone(struct over_node *self, uint32_t slot);
-/* Removes partitions that have expired: a part, by the rows of the tick. */
+/* Removes partitions that have expired, and values of DISTINCT whose partition is gone: a part, by the rows of the tick. */
 enum status over_sweep(struct over_node *self, struct error *err);
 
 /* The partition is of no use: it and its key. */

@@ -93,7 +93,6 @@ enum status over_renew(struct over_node *self, uint32_t count, struct error *err
             TRY(forget_partition(self, partition, err));
         }
     }
-    self->arrivals += count;
     return STATUS_OK;
 }
 
@@ -136,7 +135,7 @@ enum status over_sweep_slots(struct over_node *self, const uint32_t *slots, uint
 enum status over_sweep(struct over_node *self, struct error *err)
 {
     uint32_t expired[CHUNK_ROWS], room = TTL_SWEEP_MIN + self->arrivals;
-    for (uint32_t taken = 0; taken < room; taken += CHUNK_ROWS) {
+    for (uint32_t taken = 0; ttl_is_set(&self->ttl) && taken < room; taken += CHUNK_ROWS) {
         uint32_t at_once = room - taken < CHUNK_ROWS ? room - taken : CHUNK_ROWS;
         uint32_t count = ttl_sweep(&self->ttl, key_table_slots(self->table), expired, at_once);
         for (uint32_t i = 0; i < count; i++) {
