@@ -66,6 +66,7 @@ void call_set_clear(struct call_set *set, struct call_states *states, void *reco
 /* After call_states_open. Does nothing without DISTINCT, and neither do the others then. */
 void call_states_number_records(const struct call_set *set, struct call_states *states, bool kept);
 enum status call_states_begin_record(struct call_states *states, uint32_t slot, struct error *err);
+bool call_states_has_record(const struct call_states *states, uint32_t slot); /* begun, and not at its end */
 void call_states_end_record(struct call_states *states, uint32_t slot);
 /* Removes DISTINCT rows whose record is not there any more: looks at `rows` rows of each table, and comes round. */
 enum status call_states_sweep(const struct call_set *set, struct call_states *states, uint32_t rows, struct error *err);

@@ -39,6 +39,12 @@ enum status call_states_begin_record(struct call_states *states, uint32_t slot, 
     return set_generation(states, slot, numbers->last, err);
 }
 
+bool call_states_has_record(const struct call_states *states, uint32_t slot)
+{
+    const struct record_numbers *numbers = &states->numbers;
+    return !numbers->kept || (slot < numbers->capacity && numbers->generations[slot] != 0);
+}
+
 void call_states_end_record(struct call_states *states, uint32_t slot)
 {
     if (slot < states->numbers.capacity) {

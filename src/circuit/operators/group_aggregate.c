@@ -210,7 +210,7 @@ static enum status group_aggregate_receive(struct node *node, uint32_t input, co
         TRY(cold_table_reserve(self->cold, err));
     }
     TRY(slot_cut_keep(&self->cut, self->slots, batch_rows(batch), err));
-    if (ttl_is_set(&self->ttl)) {
+    if (UNLIKELY(self->lossy)) {
         TRY(group_aggregate_renew(self, batch_rows(batch), err));
     }
     TRY(touch_groups(self, batch_rows(batch), err));
@@ -401,7 +401,7 @@ static enum status group_aggregate_finish_tick(struct node *node, const struct t
     uint32_t touched = self->fresh.count + self->old_count * CHUNK_ROWS;
     TRY(emit_old(self, err));
     TRY(emit_fresh(self, err));
-    if (ttl_is_set(&self->ttl)) {
+    if (self->lossy) {
         TRY(group_aggregate_sweep(self, touched, err));
     }
     TRY(held_errors_check(self->held, tick, err));

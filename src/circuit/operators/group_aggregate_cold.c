@@ -52,7 +52,7 @@ enum status group_aggregate_open_cold(struct node *node, struct error *err)
     const struct group_aggregate_spec *spec = self->spec;
     uint32_t distinct_count = call_set_table_count(self->calls);
     /* More than a tag can tell apart, or values that must be told from those of a forgotten group of the key: they stay in memory. */
-    if (distinct_count >= UINT8_MAX || (distinct_count > 0 && ttl_is_set(&self->ttl))) {
+    if (distinct_count >= UINT8_MAX || (distinct_count > 0 && self->lossy)) {
         return STATUS_OK;
     }
     struct cold_layout layout;

@@ -78,11 +78,11 @@ static inline uint64_t *residue_of(const struct group_aggregate *self, struct gr
 /* group_aggregate_ttl.c */
 void group_aggregate_open_ttl(struct group_aggregate *self);
 void group_aggregate_close_ttl(struct group_aggregate *self);
-/* The groups of the chunk are written now; those that had expired begin anew. */
+/* Of input that forgets, or with a time-to-live: the groups of the chunk are written now; those that are new, or had expired, begin. */
 enum status group_aggregate_renew(struct group_aggregate *self, uint32_t count, struct error *err);
 /* The group of the slot is gone. */
 void group_aggregate_note_gone(struct group_aggregate *self, uint32_t slot);
-/* Removes groups that have expired: as many as a tick with so many touched groups may take. */
+/* Removes groups that have expired, and values of DISTINCT of groups that are gone: as many as a tick with so many touched groups may take. */
 enum status group_aggregate_sweep(struct group_aggregate *self, uint32_t touched, struct error *err);
 /* A group from a checkpoint. generation: what it had, 0: none. */
 enum status group_aggregate_restore_generation(struct group_aggregate *self, uint32_t slot, uint32_t generation, struct error *err);

@@ -1,6 +1,7 @@
 /* Groups are forgotten: those that are met when their time is over begin anew, the others are removed by a sweep, a part per tick. Rows in the
  * tables of DISTINCT cannot be found by their group: a forgotten group leaves them, to be swept as well, and they are told from those of a
- * later group of the same slot by a number, the generation. The row that stands without input, of the empty grouping set, is not forgotten.
+ * later group of the same slot by a number, the generation. So do groups over input that forgets, which may end while values are left that
+ * were not withdrawn. The row that stands without input, of the empty grouping set, is not forgotten.
  */
 #include <string.h>
 
@@ -10,7 +11,7 @@ void group_aggregate_open_ttl(struct group_aggregate *self)
 {
     ttl_open(&self->ttl, node_budget(&self->node), self->spec->ttl_us, node_evaluation(&self->node)->now_us);
     self->repeats = ttl_is_set(&self->ttl) && (self->spec->call_count > 0 || self->spec->input.changes);
-    call_states_number_records(self->calls, &self->states, ttl_is_set(&self->ttl));
+    call_states_number_records(self->calls, &self->states, self->lossy);
 }
 
 void group_aggregate_close_ttl(struct group_aggregate *self)
@@ -36,8 +37,23 @@ static enum status renew_group(struct group_aggregate *self, uint32_t slot, stru
     return call_states_begin_record(&self->states, slot, err);
 }
 
+/* Without a time-to-live only groups that are new begin. */
+static enum status number_group(struct group_aggregate *self, uint32_t slot, struct error *err)
+{
+    if ((record_at(self, slot)->flags & FLAG_PERMANENT) != 0) {
+        return call_states_restore_record(&self->states, slot, 0, err);
+    }
+    return call_states_has_record(&self->states, slot) ? STATUS_OK : call_states_begin_record(&self->states, slot, err);
+}
+
 enum status group_aggregate_renew(struct group_aggregate *self, uint32_t count, struct error *err)
 {
+    for (uint32_t k = 0; k < count && !ttl_is_set(&self->ttl); k++) {
+        TRY(number_group(self, self->slots[k], err));
+    }
+    if (!ttl_is_set(&self->ttl)) {
+        return STATUS_OK;
+    }
     ttl_set_now(&self->ttl, node_evaluation(&self->node)->now_us);
     for (uint32_t k = 0; k < count; k++) {
         if (ttl_has_expired(&self->ttl, self->slots[k])) {
@@ -93,6 +109,9 @@ static enum status sweep_cold(struct group_aggregate *self, uint32_t room, struc
 enum status group_aggregate_sweep(struct group_aggregate *self, uint32_t touched, struct error *err)
 {
     uint32_t expired[CHUNK_ROWS], room = TTL_SWEEP_MIN + touched;
+    if (!ttl_is_set(&self->ttl)) {
+        return call_states_sweep(self->calls, &self->states, room, err);
+    }
     ttl_set_now(&self->ttl, node_evaluation(&self->node)->now_us);
     for (uint32_t taken = 0; taken < room; taken += CHUNK_ROWS) {
         uint32_t at_once = room - taken < CHUNK_ROWS ? room - taken : CHUNK_ROWS;
