@@ -186,7 +186,7 @@ static const struct like_pattern *pattern_of(struct kernel_call *call, uint32_t 
         scratch->size = scratch->room == NULL ? 0 : like_room(text.length);
     }
     if (scratch == NULL || scratch->room == NULL) {
-        error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for a pattern");
+        (void)error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for a pattern");
         return NULL;
     }
     char escape = data->escape;

@@ -125,7 +125,7 @@ static struct generator *generator_of(struct kernel_call *call, bool seeded)
         seed_generator(*call->scratch, seed);
     }
     if (*call->scratch == NULL) {
-        error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for a random generator");
+        (void)error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for a random generator");
     }
     return *call->scratch;
 }

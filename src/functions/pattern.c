@@ -297,7 +297,7 @@ static struct pattern_scratch *scratch_of(struct kernel_call *call)
         }
     }
     if (*call->scratch == NULL) {
-        error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for matching a pattern");
+        (void)error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for matching a pattern");
     }
     return *call->scratch;
 }
@@ -352,7 +352,7 @@ const struct pattern *pattern_of_row(struct kernel_call *call, uint32_t index, u
     pattern_destroy(entry->pattern);
     *entry = (struct cached){.text = malloc(text.length + 1), .length = text.length, .escape = escape};
     if (entry->text == NULL) {
-        error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for a pattern");
+        (void)error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for a pattern");
         return NULL;
     }
     memcpy(entry->text, text.bytes, text.length);
@@ -377,7 +377,7 @@ enum pattern_result pattern_find(struct kernel_call *call, uint32_t row, const s
 {
     struct pattern_scratch *scratch = scratch_of(call);
     if (scratch == NULL || !need_match_data(scratch, pattern->groups + 1)) {
-        error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for matching a pattern");
+        (void)error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for matching a pattern");
         return PATTERN_FAILED;
     }
     int found = pcre2_match(pattern->code, (PCRE2_SPTR)(text.length == 0 ? "" : text.bytes), text.length, from, PCRE2_NO_UTF_CHECK,

@@ -98,7 +98,7 @@ static bool read_pairs(struct kernel_call *call, uint32_t row, struct pair **pai
             pair = (struct pair){{piece.bytes, middle}, tail(piece, value), true};
         }
         if (!add_pair(pairs, count, room, pair)) {
-            error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for a map's pairs");
+            (void)error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for a map's pairs");
             return false;
         }
     }

@@ -77,7 +77,7 @@ struct text_builder *text_scratch(struct kernel_call *call)
         *call->scratch = calloc(1, sizeof(struct text_builder));
     }
     if (*call->scratch == NULL) {
-        error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for a text");
+        (void)error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for a text");
     } else {
         text_builder_clear(*call->scratch);
     }
@@ -95,7 +95,7 @@ void text_scratch_free(void *scratch)
 bool text_put_scratch(struct kernel_call *call, uint32_t row, struct text_builder *text)
 {
     if (text->failed) {
-        error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for a text");
+        (void)error_set(kernel_error(call), ERROR_BUDGET_SPENT, "no room for a text");
         return false;
     }
     return text_put(call, row, text->length == 0 ? "" : text->bytes, text->length);
