@@ -128,8 +128,7 @@ static const char *const odd_names[] = {
     "_a",
     "zookeeper",
     "zookeeper/quota",
-    "a\x7f"
-    "b",
+    "a\177b",
     "con",
     "nul.txt",
     "a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p",
