@@ -83,7 +83,7 @@ static spate_result *find_job(spate_session *session, const char *name)
 }
 
 /* As SIGTERM does for one job: what was read is processed, a last checkpoint, sinks show what there is. */
-static enum status stop_job(spate_result *job, struct error *err)
+enum status job_stop_now(spate_result *job, struct error *err)
 {
     int step = SPATE_STEP_WORKED;
     spate_result_stop(job);
@@ -111,7 +111,7 @@ enum status job_stop_run(spate_session *session, const struct ast_statement *sta
         TRY(durable_savepoint(job, NULL, &where, err));
         session_tell(session, "savepoint of job '%s': %s", job->job_name, where);
     }
-    TRY(stop_job(job, err));
+    TRY(job_stop_now(job, err));
     *message = arena_format(arena, "The job '%s' has been stopped%s%s.", job->job_name, where == NULL ? "" : ", its savepoint is at ",
                             where == NULL ? "" : where);
     return STATUS_OK;
@@ -147,7 +147,7 @@ static enum status obey(spate_result *job, const struct job_request *request, co
     }
     if (request->ask == JOB_ASK_STOP || request->ask == JOB_ASK_STOP_SAVEPOINT) {
         session_tell(job->session, "job '%s' is stopped from outside", job->job_name);
-        return stop_job(job, err);
+        return job_stop_now(job, err);
     }
     if (request->ask == JOB_ASK_KILL) {
         kill_job(job);

@@ -24,6 +24,9 @@ static bool may_recover(const spate_result *result, enum status status)
 
 void recovery_close_attempt(spate_result *result)
 {
+    edits_close(result->edits); /* the checkpoint that it goes on from says which edits come again */
+    result->edits = NULL;
+    result->paused = false;
     result->message = "";                     /* it was the checkpointer's */
     checkpointer_close(result->checkpointer); /* before the job, whose memory its thread reads */
     result->checkpointer = NULL;

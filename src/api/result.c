@@ -59,6 +59,7 @@ void spate_result_close(spate_result *result)
     *link = result->next;
     session_set_running(result->session, NULL);
     tell_the_end(result);
+    edits_close(result->edits);
     checkpointer_close(result->checkpointer); /* before the job, whose memory its thread reads */
     job_destroy(result->job);
     journal_close(result->journal);
@@ -274,7 +275,16 @@ enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct
 
 int spate_result_step(spate_result *result, int64_t wait_ms, int *step)
 {
-    enum status status = result_step(result, wait_ms, step, &result->session->error);
+    bool rests = false;
+    enum status status = edits_before_tick(result, wait_ms, &rests, &result->session->error);
+    *step = SPATE_STEP_IDLE;
+    if (status == STATUS_OK && !rests) {
+        status = result_step(result, wait_ms, step, &result->session->error);
+    }
+    if (status == STATUS_OK && result->edits != NULL) {
+        status = edits_after_tick(result, &result->session->error);
+        *step = result->state == JOB_RUNNING ? *step : SPATE_STEP_ENDED;
+    }
     if (status == STATUS_OK && result->checkpointer != NULL && checkpointer_is_asked(result->checkpointer)) {
         status = jobs_answer(result, &result->session->error);
         *step = result->state == JOB_RUNNING ? *step : SPATE_STEP_ENDED;

@@ -14,6 +14,7 @@
 #include "api/settings.h"
 #include "api/text_table.h"
 #include "circuit/result_queue.h"
+#include "job/edits.h"
 #include "job/job.h"
 #include "job/journal.h"
 #include "spate/spate.h"
@@ -56,6 +57,8 @@ struct spate_result {
     struct plan *plan;
     struct job *job;
     struct checkpointer *checkpointer; /* NULL: the job leaves nothing behind */
+    struct edits *edits;               /* of the job's control log; NULL: it has none, or not yet */
+    bool paused;                       /* by an edit: no ticks */
     struct journal *journal;           /* of all attempts; NULL likewise, or when it cannot be written */
     const char *job_name;              /* of an INSERT; NULL: a query */
     bool stopping;                     /* spate_result_stop was called */
@@ -107,6 +110,11 @@ void recovery_follow_again(spate_result *result, const struct error *err);
 enum status recovery_step(spate_result *result, int64_t wait_ms, int *step, struct error *err);
 /* api/watch.c: the job's figures into its journal. */
 void watch_sample(spate_result *result);
+/* api/edits.c: the control log of a job that has one. Before a tick: *rests when the job is paused; else after one. */
+enum status edits_before_tick(spate_result *result, int64_t wait_ms, bool *rests, struct error *err);
+enum status edits_after_tick(spate_result *result, struct error *err);
+/* api/jobs.c: as SIGTERM does for one job. */
+enum status job_stop_now(spate_result *job, struct error *err);
 /* api/restart.c: 'debug.restart-every': takes the job's state, ends it, and goes on with a new job from the state. */
 enum status result_restart(spate_result *result, struct error *err);
 /* The same at the end: what sinks have kept back is shown. */

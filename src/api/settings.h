@@ -41,6 +41,7 @@ struct session_settings {
     int32_t availability; /* enum availability */
     struct duration lease;
     int32_t checkpoint_mode, checkpoint_storage, externalized, claim_mode;
+    const char *coordinator_uri; /* NULL: not set */
     const char *checkpoint_dir, *savepoint_dir, *recovery_path, *storage_uri;
     const char *storage_other; /* the last of the keys below "storage.", "azure.", "s3."; all are in `storage` */
 };

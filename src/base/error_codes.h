@@ -81,9 +81,8 @@
     X(CLUSTER_LEASE, 7105, INVALID_OPTION, "22023", "set lease.ttl and the service's own limit so that they agree")                        \
     X(CLUSTER_UNFIT, 7106, UNSUPPORTED, "0A000", "use a service or file system that keeps what docs/cluster.md asks of it")                \
     X(CLUSTER_LATCH, 7107, INVALID_OPTION, "22023", "open it with the count it was made with, from 1 to 256, or remove it first")          \
-    X(CTL_UNKNOWN_VERB, 7201, INVALID_OPTION, "42883", "use a verb that docs/control-log.md lists")                                        \
-    X(CTL_BAD_ARGUMENTS, 7202, INVALID_OPTION, "22023",                                                                                    \
-      "correct the arguments that are named; docs/control-log.md lists what each verb takes")                                              \
+    X(CTL_UNKNOWN_VERB, 7201, INVALID_OPTION, "42883", "use a verb that `spate ctl verbs` lists")                                          \
+    X(CTL_BAD_ARGUMENTS, 7202, INVALID_OPTION, "22023", "correct the arguments that are named; see `spate ctl verbs VERB`")                \
     X(CTL_TOO_LARGE, 7203, LIMIT, "54000", "put the body into the storage, and its hash or name into the edit")                            \
     X(CTL_NO_GROUND, 7204, UNSUPPORTED, "0A000", "nothing was changed: do it another way, or restart the job with what it needs")          \
     X(CTL_MEMBER_UNABLE, 7205, UNSUPPORTED, "0A000", "upgrade or stop the processes that are named, then propose it again")                \

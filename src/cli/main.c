@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/configuration.h"
+#include "cli/control.h"
 #include "cli/driver_test.h"
 #include "cli/jobs.h"
 #include "cli/reference.h"
@@ -271,6 +272,7 @@ static const struct command commands[] = {
     {"job", "VERB", "list, show, restart, stop, kill, remove jobs that a storage knows", command_job},
     {"savepoint", "JOB", "keep a job's state, running or not (--to PLACE)", command_savepoint},
     {"state", "ls|show|export", "look into a checkpoint or savepoint", command_state},
+    {"ctl", "JOB VERB", "change a job that runs, by its control log; spate ctl verbs", command_ctl},
     {"storage", "VERB", "look at and tend what jobs keep; spate storage help", storage_command},
     {"functions", "[NAME]", "the functions", command_reference},
     {"connectors", "[NAME]", "the connectors and their options", command_reference},

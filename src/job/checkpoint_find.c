@@ -231,6 +231,7 @@ enum status checkpointer_fall_back(struct checkpointer *self, const struct error
     self->lineage = self->found_extra.lineage;
     checkpoint_generation_close(&self->generations[0]);
     self->generation_count = self->retained_count = 0;
+    self->edits = self->edits_committed = self->found_extra.edits;
     self->start = self->found_extra.ended ? START_FINISHED : START_RESUMED;
     TRY(adopt_files(self, err));
     TRY(checkpoint_list(storage, self->id, CHECKPOINT_TASK, note_retained, self, err));
@@ -323,6 +324,7 @@ enum status checkpoint_adopt(struct checkpointer *self, uint64_t number, bool *e
         return error_set(err, ERROR_STORE_MISSING, "checkpoint %llu has vanished", (unsigned long long)number);
     }
     TRY(read_extra(self, err));
+    self->edits = self->edits_committed = self->found_extra.edits;
     *ended = self->found_extra.ended;
     self->next_number = number + 1;
     self->generations[0].last_number = number;

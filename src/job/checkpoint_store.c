@@ -98,6 +98,7 @@ static enum status commit_in(struct checkpointer *self, struct checkpoint_writer
                                            .lineage = self->lineage,
                                            .workers = generation->chain_count,
                                            .ticks = pending->ticks,
+                                           .edits = pending->edits,
                                            .databases = pending->identity};
     TRY(checkpoint_extra_write(&noted, arena, &extra, err));
     for (uint32_t i = 0; i < generation->chain_count; i++) {

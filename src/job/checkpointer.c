@@ -63,6 +63,7 @@ enum status checkpointer_open(const struct checkpointer_spec *spec, struct check
         return status;
     }
     self->last_started_us = self->last_ended_us = now_us(self);
+    self->edits = self->edits_committed = self->start == START_RESUMED ? self->found_extra.edits : 0;
     self->listens = !spec->settings.savepoint_only && !job_lock_is_possible(spec->storage);
     self->sweeper = (struct storage_sweeper){.ran = true, .last_us = self->last_started_us};
     *checkpointer = self;
@@ -128,6 +129,22 @@ void checkpointer_lineage(const struct checkpointer *self, uint32_t *lineage, ui
 void checkpointer_figures(const struct checkpointer *self, struct checkpoint_figures *figures)
 {
     *figures = self->figures;
+}
+
+void checkpointer_request(struct checkpointer *self)
+{
+    self->requested = true;
+}
+
+void checkpointer_note_edits(struct checkpointer *self, uint64_t rank)
+{
+    self->edits = rank;
+}
+
+uint64_t checkpointer_edits(const struct checkpointer *self, bool *own)
+{
+    *own = self->start == START_RESUMED || self->edits_committed > 0;
+    return self->edits_committed;
 }
 
 static enum writing writing_now(struct checkpointer *self)
@@ -245,6 +262,7 @@ static enum status start_checkpoint(struct checkpointer *self, struct job *job, 
     bool full = wish->full || wish->canonical || must_be_full(self, job_worker_count(job));
     self->pending = (struct pending){.number = self->next_number, .full = full, .ended = wish->ended, .started_us = now_us(self)};
     self->pending.ticks = job_ticks(job);
+    self->pending.edits = self->edits;
     self->next_full = true; /* until this one is stored */
     if (self->lock >= 0 && job_lock_was_broken(self->spec.storage, self->id, self->lock)) {
         return error_set(err, ERROR_JOB_TAKEN, "job '%s' was taken over by its standby while this process was silent", self->spec.job);
@@ -256,6 +274,7 @@ static enum status start_checkpoint(struct checkpointer *self, struct job *job, 
     }
     self->last_started_us = self->pending.started_us;
     self->last_ticks = self->pending.ticks;
+    self->requested = false;
     self->next_number++;
     status = checkpoint_lead_cut(self, job, self->pending.number, err);
     if (status != STATUS_OK) {
@@ -276,6 +295,7 @@ static enum status settle_done(struct checkpointer *self, struct job *job, struc
     figures->last_duration_us = now_us(self) - self->pending.started_us;
     self->next_full = self->pending.apart; /* what its files hold of the databases' rows must not be in the next one's */
     self->failed_in_a_row = 0;
+    self->edits_committed = self->pending.edits;
     journal_event(journal_of(self), LOG_DEBUG, "checkpoint.complete", "checkpoint %llu: %llu rows, %llu bytes, %.3f s",
                   (unsigned long long)figures->last_number, (unsigned long long)figures->last_rows, (unsigned long long)figures->last_bytes,
                   (double)figures->last_duration_us / 1e6);
@@ -288,6 +308,7 @@ static enum status settle_failed(struct checkpointer *self, struct error *err)
 {
     self->figures.failed++;
     self->failed_in_a_row++;
+    self->requested = self->pending.edits > self->edits_committed; /* somebody waits for it */
     pending_release(self);
     journal_event(journal_of(self), LOG_WARN, "checkpoint.fail", "checkpoint %llu, %llu in a row: %s",
                   (unsigned long long)self->pending.number, (unsigned long long)self->failed_in_a_row, self->error.text);
@@ -338,6 +359,8 @@ static enum status wait_and_settle(struct checkpointer *self, struct job *job, s
     return settle(self, job, err);
 }
 
+enum { RETRY_US = 1000000 }; /* of a requested checkpoint that failed */
+
 enum status checkpointer_step(struct checkpointer *self, struct job *job, struct error *err)
 {
     const struct checkpoint_settings *settings = &self->spec.settings;
@@ -355,8 +378,9 @@ enum status checkpointer_step(struct checkpointer *self, struct job *job, struct
         }
         return STATUS_OK;
     }
-    bool due = settings->interval_us > 0 && !tidies_now(self) && now - self->last_started_us >= settings->interval_us &&
-               now - self->last_ended_us >= settings->min_pause_us && job_ticks(job) != self->last_ticks;
+    bool due = self->requested ? !tidies_now(self) && (self->failed_in_a_row == 0 || now - self->last_ended_us >= RETRY_US)
+                               : settings->interval_us > 0 && !tidies_now(self) && now - self->last_started_us >= settings->interval_us &&
+                                     now - self->last_ended_us >= settings->min_pause_us && job_ticks(job) != self->last_ticks;
     return due ? start_checkpoint(self, job, &(struct wish){0}, err) : STATUS_OK;
 }
 

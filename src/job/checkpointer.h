@@ -99,6 +99,12 @@ enum status checkpointer_follow(struct checkpointer *self, struct job *job, int6
                                 struct error *err);
 /* Where storage is no folder: has somebody asked for something, since the last call? Then job_request_find finds it. */
 bool checkpointer_is_asked(struct checkpointer *self);
+/* The next checkpoint is due as soon as none is under way, also when nothing has changed. */
+void checkpointer_request(struct checkpointer *self);
+/* Notes in all checkpoints from now on through which rank of the control log edits are applied (job/edits.h). */
+void checkpointer_note_edits(struct checkpointer *self, uint64_t rank);
+/* The rank in the newest stored checkpoint, at first in the one that the job goes on from; *own false: it goes on from none of its own. */
+uint64_t checkpointer_edits(const struct checkpointer *self, bool *own);
 void checkpointer_close(struct checkpointer *self);
 
 struct checkpoint_figures {

@@ -48,6 +48,7 @@ struct pending {
     uint64_t number;
     bool full, ended;
     uint64_t ticks;
+    uint64_t edits; /* rank applied before it */
     struct snapshot_writer **writers;
     uint32_t writer_count;
     FILE **streams; /* by writer: where it writes to; NULL: it keeps its rows */
@@ -97,6 +98,8 @@ struct checkpointer {
     uint32_t retained_count;
     int64_t last_started_us, last_ended_us;
     uint64_t last_ticks;
+    uint64_t edits, edits_committed; /* ranks: applied, and in a checkpoint that is stored */
+    bool requested;                  /* the next checkpoint is due now */
     uint64_t failed_in_a_row;
     struct checkpoint_figures figures;
     struct chain_operators *operators; /* by worker, of the job that runs now */

@@ -57,6 +57,7 @@ enum status checkpoint_extra_read(const struct checkpoint_manifest *manifest, st
                                        .lineage = (uint32_t)read_number(&document, "lineage", UINT32_MAX),
                                        .workers = (uint32_t)read_number(&document, "workers", UINT32_MAX),
                                        .ticks = read_number(&document, "ticks", INT64_MAX),
+                                       .edits = read_number(&document, "ctl_rank", INT64_MAX),
                                        .databases = read_identity(&document, "databases")};
     document_close(&document);
     return document_status(&document);
@@ -70,6 +71,9 @@ enum status checkpoint_extra_write(const struct checkpoint_extra *extra, struct 
     json_t *object = json_pack("{s:s, s:b, s:I, s:s*, s:I, s:I}", "databases", databases, "ended", (int)extra->ended, "lineage",
                                (json_int_t)extra->lineage, "policy", extra->policy, "ticks", (json_int_t)extra->ticks, "workers",
                                (json_int_t)extra->workers);
+    if (extra->edits != 0) {
+        json_object_set_new(object, "ctl_rank", json_integer((json_int_t)extra->edits));
+    }
     TRY(document_write(object, arena, &written, err));
     *text = written.bytes;
     return STATUS_OK;

@@ -15,6 +15,7 @@ struct checkpoint_extra {
     const char *policy; /* what the checkpoint holds; NULL: not said, "passive" */
     uint32_t lineage, workers;
     uint64_t ticks;
+    uint64_t edits;     /* rank in the control log through which edits were applied before it (job/edits.h) */
     uint64_t databases; /* identity of the job that can take its databases as they are */
 };
 enum status checkpoint_extra_read(const struct checkpoint_manifest *manifest, struct arena *arena, struct checkpoint_extra *extra,

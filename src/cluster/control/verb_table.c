@@ -1,4 +1,5 @@
-/* The verbs of this build. A verb is never taken out; it is deprecated, with the one that replaces it. */
+/* The verbs of this build. A verb is never taken out; it is deprecated, with the one that replaces it. No argument is called like an
+ * option of `spate ctl` (--key, --wait ...). */
 #include "base/compiler.h"
 #include "cluster/control/verbs.h"
 
@@ -41,12 +42,12 @@ static const struct verb_arg job_stop[] = {
     {.name = "savepoint", .kind = VERB_TEXT, .summary = "A savepoint to take before."},
 };
 static const struct verb_arg config_set[] = {
-    {.name = "key", .kind = VERB_TEXT, .required = true, .summary = "A setting of the job."},
+    {.name = "setting", .kind = VERB_TEXT, .required = true, .summary = "A setting of the job."},
     {.name = "value", .kind = VERB_TEXT, .required = true, .summary = "Its value, as in SET."},
     {.name = "scope", .kind = VERB_TEXT, .summary = "What it holds for; the whole job unless it is given."},
 };
 static const struct verb_arg config_unset[] = {
-    {.name = "key", .kind = VERB_TEXT, .required = true, .summary = "A setting that core.config.set has set."},
+    {.name = "setting", .kind = VERB_TEXT, .required = true, .summary = "A setting that core.config.set has set."},
     {.name = "scope", .kind = VERB_TEXT, .summary = "What it holds for; the whole job unless it is given."},
 };
 static const struct verb_arg schema_change[] = {
@@ -55,12 +56,12 @@ static const struct verb_arg schema_change[] = {
 };
 static const struct verb_arg state_put[] = {
     {.name = "table", .kind = VERB_TEXT, .required = true, .summary = "A table that every task has whole."},
-    {.name = "key", .kind = VERB_JSON, .required = true, .summary = "The key."},
+    {.name = "row", .kind = VERB_JSON, .required = true, .summary = "The primary key of the row."},
     {.name = "value", .kind = VERB_JSON, .required = true, .summary = "What it has from now on."},
 };
 static const struct verb_arg state_delete[] = {
     {.name = "table", .kind = VERB_TEXT, .required = true, .summary = "A table that every task has whole."},
-    {.name = "key", .kind = VERB_JSON, .required = true, .summary = "The key."},
+    {.name = "row", .kind = VERB_JSON, .required = true, .summary = "The primary key of the row."},
 };
 static const struct verb_arg offset_reset[] = {
     SOURCE(true),
@@ -112,10 +113,10 @@ static const struct control_verb verbs[] = {
     {CORE("job.drain"), .how = CONTROL_HOW_MARKED, .summary = "Sources end, windows are flushed, then the job stops."},
     {CORE("job.cancel"), .how = CONTROL_HOW_LEADER, .flags = VERB_NEW_VERSION,
      .summary = "Ends the job at once, without a last checkpoint."},
-    {CORE("config.set"), ARGS(config_set), .how = CONTROL_HOW_EACH, .subject = "config", .target = {"key", "scope"},
+    {CORE("config.set"), ARGS(config_set), .how = CONTROL_HOW_EACH, .subject = "config", .target = {"setting", "scope"},
      .undo = "core.config.unset", .summary = "Sets a setting of the running job."},
     {CORE("config.unset"), ARGS(config_unset), .how = CONTROL_HOW_EACH, .flags = VERB_CLEARS, .subject = "config",
-     .target = {"key", "scope"}, .undo = "core.config.set", .summary = "Brings a setting back to what the job was started with."},
+     .target = {"setting", "scope"}, .undo = "core.config.set", .summary = "Brings a setting back to what the job was started with."},
     {CORE("schema.change"), ARGS(schema_change), .how = CONTROL_HOW_MARKED, .subject = "schema", .target = {"table"},
      .summary = "Reads a table by a new schema from one cut on."},
     {CORE("state.put"), ARGS(state_put), .how = CONTROL_HOW_EACH, .undo = "core.state.delete",

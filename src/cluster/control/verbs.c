@@ -19,22 +19,33 @@ static bool verb_matches(const struct control_verb *verb, const char *name)
     return verb_is_pattern(verb) ? strncmp(verb->name, name, prefix) == 0 && name[prefix] != '\0' : strcmp(verb->name, name) == 0;
 }
 
+/* The full name of what is near, also to one who leaves "core." out. */
+static const char *nearest_verb(const struct verb_table *table, const char *name)
+{
+    static const char core[] = "core.";
+    const char *names[2 * VERBS_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < table->count && i < VERBS_MAX; i++) {
+        names[count++] = table->verbs[i].name;
+        if (strncmp(table->verbs[i].name, core, sizeof core - 1) == 0) {
+            names[count++] = table->verbs[i].name + sizeof core - 1;
+        }
+    }
+    const char *nearest = text_nearest(name, names, count);
+    const struct control_verb *verb = nearest == NULL ? NULL : control_verb_find_short(table, nearest);
+    return verb == NULL ? NULL : verb->name;
+}
+
 enum status control_verb_find(const struct verb_table *table, const char *name, const struct control_verb **verb, struct error *err)
 {
-    const char *names[VERBS_MAX];
-    uint32_t count = 0;
     for (uint32_t i = 0; i < table->count; i++) {
         if (verb_matches(&table->verbs[i], name)) {
             *verb = &table->verbs[i];
             return STATUS_OK;
         }
-        if (count < VERBS_MAX) {
-            names[count++] = table->verbs[i].name;
-        }
     }
-    *verb = control_verb_find_short(table, name);
-    const char *nearest = *verb != NULL ? (*verb)->name : text_nearest(name, names, count);
     *verb = NULL;
+    const char *nearest = nearest_verb(table, name);
     if (nearest != NULL) {
         return error_set(err, ERROR_CTL_UNKNOWN_VERB, "no verb '%.100s'; did you mean '%s'?", name, nearest);
     }
@@ -247,6 +258,85 @@ enum status control_verb_check(const struct control_verb *verb, const char *args
     }
     text_builder_close(&problems);
     return status;
+}
+
+/* ---- arguments as people write them ---- */
+
+static json_t *number_or_text(const char *text, size_t length)
+{
+    char copy[24], *end = copy;
+    if (length > 0 && length < sizeof copy) {
+        memcpy(copy, text, length);
+        copy[length] = '\0';
+        long long value = strtoll(copy, &end, 10);
+        if (*end == '\0') {
+            return json_integer(value);
+        }
+    }
+    return json_stringn(text, length);
+}
+
+static json_t *numbers_of(const char *text)
+{
+    json_t *array = json_array();
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        json_array_append_new(array, number_or_text(at, length));
+        at += length;
+        if (*at == '\0') {
+            return array;
+        }
+    }
+}
+
+/* JSON, or the text itself where it is none. */
+static json_t *json_or_text(const char *text)
+{
+    json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    return value == NULL ? json_string(text) : value;
+}
+
+static json_t *value_of(const struct control_verb *verb, const struct verb_arg *arg, const char *text)
+{
+    enum verb_arg_kind kind = arg != NULL ? arg->kind : verb_is_pattern(verb) ? VERB_JSON : VERB_TEXT;
+    switch (kind) {
+    case VERB_INT:
+        return number_or_text(text, strlen(text));
+    case VERB_INTS:
+        return numbers_of(text);
+    case VERB_BOOL:
+    case VERB_JSON:
+    case VERB_OBJECT:
+        return json_or_text(text);
+    default:
+        return json_string(text);
+    }
+}
+
+enum status control_verb_arguments(const struct control_verb *verb, const char *const *pairs, uint32_t count, struct arena *arena,
+                                   const char **json, struct error *err)
+{
+    json_t *object = json_object();
+    char name[64], *text = NULL;
+    bool good = true;
+    for (uint32_t i = 0; i < count && good; i++) {
+        const char *equals = strchr(pairs[i], '=');
+        size_t length = equals == NULL ? 0 : (size_t)(equals - pairs[i]);
+        good = length > 0 && length < sizeof name;
+        if (good) {
+            memcpy(name, pairs[i], length);
+            name[length] = '\0';
+            for (char *at = name; *at != '\0'; at++) {
+                *at = *at == '-' ? '_' : *at;
+            }
+            good = json_object_set_new(object, name, value_of(verb, find_arg(verb, name), equals + 1)) == 0;
+        }
+    }
+    text = good ? json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    json_decref(object);
+    *json = text == NULL ? NULL : arena_text(arena, text, strlen(text));
+    free(text);
+    return *json != NULL ? STATUS_OK : error_set(err, ERROR_CTL_BAD_ARGUMENTS, "arguments are written NAME=VALUE, in UTF-8");
 }
 
 /* ---- slots ---- */

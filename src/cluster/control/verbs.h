@@ -69,6 +69,10 @@ enum status control_verb_find(const struct verb_table *table, const char *name, 
 const struct control_verb *control_verb_find_short(const struct verb_table *table, const char *name);
 /* All problems in one message. `args`: a JSON object as text. */
 enum status control_verb_check(const struct control_verb *verb, const char *args, struct error *err);
+/* Arguments as people write them, "name=value" each ("partitions=12,13", "drain=true"), as JSON; '-' in names is '_'. What a value is, its
+ * argument says; not checked otherwise. */
+enum status control_verb_arguments(const struct control_verb *verb, const char *const *pairs, uint32_t count, struct arena *arena,
+                                   const char **json, struct error *err);
 /* The slots that an edit concerns; its arguments were checked. */
 enum status control_verb_slots(const struct control_verb *verb, const char *args, struct arena *arena, const char ***slots, uint32_t *count,
                                struct error *err);

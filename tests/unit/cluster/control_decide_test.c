@@ -99,7 +99,7 @@ static void a_new_leader_announces_its_term_first(void **state)
 
 static void an_edit_is_done_when_every_task_has_acknowledged(void **state)
 {
-    uint64_t index = propose("core.config.set", "{\"key\":\"a\",\"value\":\"1\"}");
+    uint64_t index = propose("core.config.set", "{\"setting\":\"a\",\"value\":\"1\"}");
     turn();
     assert_int_equal(entry(index)->state, CONTROL_STATE_ACCEPTED);
     assert_int_equal(entry(index)->rank, 1);
@@ -113,7 +113,7 @@ static void an_edit_is_done_when_every_task_has_acknowledged(void **state)
     turn();
     assert_int_equal(entry(index)->state, CONTROL_STATE_DONE);
     assert_int_equal(entry(index)->applied, 4);
-    propose("core.config.unset", "{\"key\":\"a\"}");
+    propose("core.config.unset", "{\"setting\":\"a\"}");
     turn();
     assert_null(control_fold_standing(fold, "config/a"));
 }
@@ -176,8 +176,8 @@ static void the_second_of_two_conflicting_edits_meets_the_first(void **state)
     assert_int_equal(entry(first)->state, CONTROL_STATE_DONE);
     assert_refused(third, "CTL-EXPECTED-OTHER", "expected version 42 of the model, but it is 43");
     struct control_propose config = {.verb = "core.config.set", .expects_rank = true, .expect_rank = 1};
-    uint64_t fourth = propose_with(config, "{\"key\":\"a\",\"value\":\"1\"}"),
-             fifth = propose_with(config, "{\"key\":\"a\",\"value\":\"2\"}");
+    uint64_t fourth = propose_with(config, "{\"setting\":\"a\",\"value\":\"1\"}"),
+             fifth = propose_with(config, "{\"setting\":\"a\",\"value\":\"2\"}");
     turn();
     assert_int_equal(entry(fourth)->state, CONTROL_STATE_ACCEPTED);
     assert_refused(fifth, "CTL-EXPECTED-OTHER", "expected edit 1 to be the last, but it is 2");
@@ -187,9 +187,9 @@ static void the_second_of_two_conflicting_edits_meets_the_first(void **state)
 static void a_key_stands_for_one_edit(void **state)
 {
     struct control_propose keyed = {.verb = "core.config.set", .key = "deploy-88"};
-    uint64_t first = propose_with(keyed, "{\"key\":\"a\",\"value\":\"1\"}"),
-             same = propose_with(keyed, "{ \"value\":\"1\", \"key\":\"a\"}");
-    uint64_t other = propose_with(keyed, "{\"key\":\"a\",\"value\":\"2\"}");
+    uint64_t first = propose_with(keyed, "{\"setting\":\"a\",\"value\":\"1\"}"),
+             same = propose_with(keyed, "{ \"value\":\"1\", \"setting\":\"a\"}");
+    uint64_t other = propose_with(keyed, "{\"setting\":\"a\",\"value\":\"2\"}");
     keyed.verb = "core.job.pause";
     uint64_t verb = propose_with(keyed, "{}");
     turn();
@@ -355,7 +355,7 @@ static void the_result_of_an_edit_is_in_its_close(void **state)
 
 static void a_snapshot_settles_what_every_task_has_and_forgets_what_is_old(void **state)
 {
-    uint64_t old = propose("core.config.set", "{\"key\":\"a\",\"value\":\"1\"}");
+    uint64_t old = propose("core.config.set", "{\"setting\":\"a\",\"value\":\"1\"}");
     turn();
     ack(1, 4);
     world.model_rank = 1;
@@ -365,7 +365,7 @@ static void a_snapshot_settles_what_every_task_has_and_forgets_what_is_old(void 
     turn();
     ack(2, 4); /* the move is none of theirs */
     world.model_rank = 3;
-    uint64_t open = propose("core.config.set", "{\"key\":\"b\",\"value\":\"1\"}");
+    uint64_t open = propose("core.config.set", "{\"setting\":\"b\",\"value\":\"1\"}");
     turn();
     world.snapshot_every = 5;
     struct control_step step = next_step();

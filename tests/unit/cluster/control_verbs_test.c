@@ -56,7 +56,7 @@ static void every_kind_of_argument_is_checked(void **state)
         {"core.plan.replace", "{\"plan\":\"" SHA "\"}", "{}"},
         {"core.rate.set", "{\"rows_per_second\":9007199254740993}", "{\"rows_per_second\":1.5}"},
         {"core.log.level", "{\"level\":\"debug\"}", "{\"level\":\"loud\"}"},
-        {"core.state.put", "{\"table\":\"t\",\"key\":null,\"value\":[1]}", "{\"table\":\"t\",\"key\":null}"},
+        {"core.state.put", "{\"table\":\"t\",\"row\":null,\"value\":[1]}", "{\"table\":\"t\",\"row\":null}"},
         {"core.job.pause", "{}", "{\"a\":1}"},
         {"core.job.pause", "{}", "[]"},
         {"app.reload", "{\"anything\":[1]}", "7"},
@@ -82,6 +82,37 @@ static void arguments_of_the_job_s_own_verbs_have_a_limit(void **state)
     args[2] = '\0';
     assert_int_equal(check("app.a", args), STATUS_OK);
     free(args);
+}
+
+static void arguments_are_read_as_people_write_them(void **state)
+{
+    static const struct {
+        const char *verb, *pairs[4], *json;
+    } cases[] = {
+        {"partitions.add",
+         {"source=orders", "partitions=12,13", "from=latest"},
+         "{\"from\":\"latest\",\"partitions\":[12,13],\"source\":\"orders\"}"},
+        {"rate.set", {"rows-per-second=10"}, "{\"rows_per_second\":10}"},
+        {"rate.set", {"rows-per-second=ten"}, "{\"rows_per_second\":\"ten\"}"},
+        {"savepoint", {"name=7", "drain=true"}, "{\"drain\":true,\"name\":\"7\"}"},
+        {"state.put", {"row={\"a\":1}", "value=x=y"}, "{\"row\":{\"a\":1},\"value\":\"x=y\"}"},
+        {"app.a", {"n=1", "t=x"}, "{\"n\":1,\"t\":\"x\"}"},
+        {"job.pause", {NULL}, "{}"},
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        uint32_t count = 0;
+        const char *json;
+        while (cases[i].pairs[count] != NULL) {
+            count++;
+        }
+        const struct control_verb *verb = control_verb_find_short(&control_verbs, cases[i].verb);
+        assert_int_equal(control_verb_arguments(verb, cases[i].pairs, count, arena, &json, &err), STATUS_OK);
+        assert_string_equal(json, cases[i].json);
+    }
+    static const char *const none[] = {"drain"};
+    const char *json;
+    assert_int_equal(control_verb_arguments(control_verb_find_short(&control_verbs, "savepoint"), none, 1, arena, &json, &err),
+                     STATUS_INVALID_OPTION);
 }
 
 static void slots_never_meet(void **state)
@@ -121,6 +152,13 @@ static void the_table_of_verbs_is_sound(void **state)
         assert_non_null(verb->summary);
         assert_non_null(verb->since);
         assert_true(verb->arg_count <= 8 && verb->version > 0);
+        for (uint32_t a = 0; a < verb->arg_count; a++) {
+            static const char *const taken[] = {"key",         "wait",        "timeout", "json",  "deadline", "expect_version",
+                                                "expect_rank", "coordinator", "storage", "config"}; /* options of `spate ctl` */
+            for (size_t k = 0; k < ARRAY_LENGTH(taken); k++) {
+                assert_string_not_equal(verb->args[a].name, taken[k]);
+            }
+        }
         assert_true((verb->deprecated == NULL) == (verb->replaced_by == NULL));
         for (uint32_t k = 0; verb->subject != NULL && verb->target[k] != NULL; k++) {
             bool found = false;
@@ -183,6 +221,7 @@ int main(void)
         cmocka_unit_test(every_problem_is_listed_at_once),
         cmocka_unit_test(every_kind_of_argument_is_checked),
         cmocka_unit_test(arguments_of_the_job_s_own_verbs_have_a_limit),
+        cmocka_unit_test(arguments_are_read_as_people_write_them),
         cmocka_unit_test(slots_never_meet),
         cmocka_unit_test(sets_of_verbs_are_by_name_and_version),
         cmocka_unit_test(the_table_of_verbs_is_sound),

@@ -1,0 +1,176 @@
+/* A job with checkpoints obeys its control log when the session has 'coordinator.uri': between two ticks, an edit at a time, in order. */
+#include "job/edits.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/session.h"
+#include "base/cancel.h"
+#include "job/tick_record.h"
+
+static bool may_obey(const spate_result *result)
+{
+    return result->job != NULL && result->checkpointer != NULL && !result->recovering && result->state == JOB_RUNNING &&
+           !checkpointer_is_following(result->checkpointer) && !job_is_replaying(result->job);
+}
+
+static enum status open_edits(spate_result *result, struct error *err)
+{
+    spate_session *session = result->session;
+    struct edits_spec spec = {.uri = session->settings.values.coordinator_uri, .budget = &session->budget};
+    spec.job_id = checkpointer_job_id(result->checkpointer);
+    spec.applied = checkpointer_edits(result->checkpointer, &spec.goes_on);
+    TRY(edits_open(&spec, &result->edits, err));
+    checkpointer_note_edits(result->checkpointer, edits_rank(result->edits));
+    result->paused = edits_begin_paused(result->edits);
+    if (result->paused) {
+        session_tell(session, "job '%s' is paused, as its control log says", result->job_name);
+    }
+    return STATUS_OK;
+}
+
+/* A paused job keeps its checkpoints and is stopped and cancelled like any other. */
+static enum status rest(spate_result *result, int64_t wait_ms, struct error *err)
+{
+    enum { REST_MS = 20 };
+    TRY(cancel_check(&result->session->cancelled, err));
+    TRY(checkpointer_step(result->checkpointer, result->job, err));
+    if (!checkpointer_is_copying(result->checkpointer)) {
+        usleep((useconds_t)(wait_ms < REST_MS ? wait_ms : REST_MS) * 1000);
+    }
+    return STATUS_OK;
+}
+
+enum status edits_before_tick(spate_result *result, int64_t wait_ms, bool *rests, struct error *err)
+{
+    if (result->session->settings.values.coordinator_uri == NULL || !may_obey(result)) {
+        return STATUS_OK;
+    }
+    if (result->edits == NULL) {
+        TRY(open_edits(result, err));
+    }
+    *rests = result->paused && !result->stopping;
+    return *rests ? rest(result, wait_ms, err) : STATUS_OK;
+}
+
+/* ---- verbs ---- */
+
+struct obeying {
+    spate_result *result;
+    const struct edit *edit;
+    struct arena *arena;
+    const char *answer; /* JSON, or NULL */
+    bool stops;
+};
+
+static enum status take_checkpoint(struct obeying *self, struct error *err)
+{
+    return STATUS_OK; /* every edit is followed by one, which acknowledges it */
+}
+
+static enum status savepoint_at(struct obeying *self, const char *place, struct error *err)
+{
+    const char *where;
+    struct text_builder json = {0};
+    TRY(durable_savepoint(self->result, place, &where, err));
+    session_tell(self->result->session, "savepoint of job '%s': %s", self->result->job_name, where);
+    text_append_text(&json, "{\"location\":\"");
+    for (const char *at = where; *at != '\0'; at++) {
+        text_append_format(&json, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+    }
+    text_append_text(&json, "\"}");
+    self->answer = json.failed ? NULL : arena_text(self->arena, json.bytes, json.length);
+    text_builder_close(&json);
+    return STATUS_OK;
+}
+
+static enum status take_savepoint(struct obeying *self, struct error *err)
+{
+    return savepoint_at(self, edit_text(self->edit, "name", self->arena), err);
+}
+
+static enum status pause_job(struct obeying *self, struct error *err)
+{
+    self->result->paused = true;
+    return STATUS_OK;
+}
+
+static enum status resume_job(struct obeying *self, struct error *err)
+{
+    self->result->paused = false;
+    return STATUS_OK;
+}
+
+static enum status stop_job(struct obeying *self, struct error *err)
+{
+    const char *savepoint = edit_text(self->edit, "savepoint", self->arena);
+    if (savepoint != NULL) {
+        TRY(savepoint_at(self, savepoint, err));
+    }
+    self->stops = true;
+    return STATUS_OK;
+}
+
+static const struct {
+    const char *verb;
+    enum status (*obey)(struct obeying *self, struct error *err);
+} verbs[] = {
+    {"core.checkpoint", take_checkpoint}, {"core.savepoint", take_savepoint}, {"core.job.pause", pause_job},
+    {"core.job.resume", resume_job},      {"core.job.stop", stop_job},
+};
+
+/* Verbs that are not here were refused when they were decided: they are not in edits_verbs. */
+static enum status obey(struct obeying *self, struct error *err)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(verbs); i++) {
+        if (strcmp(verbs[i].verb, self->edit->verb) == 0) {
+            return verbs[i].obey(self, err);
+        }
+    }
+    return error_set(err, ERROR_CTL_NO_GROUND, "%s: this build has nothing that could act on it", self->edit->verb);
+}
+
+/* Whether the checkpoint is there, or the job goes on without it, the rank is in the next one. */
+static enum status apply(spate_result *result, const struct edit *edit, struct arena *arena, struct error *err)
+{
+    struct obeying self = {.result = result, .edit = edit, .arena = arena};
+    struct error failure = {0};
+    enum status status = obey(&self, &failure);
+    if (status == STATUS_FENCED) { /* nobody's edit: the job is another's */
+        *err = failure;
+        return status;
+    }
+    journal_event(result->journal, status == STATUS_OK ? LOG_INFO : LOG_WARN, "edit.apply", "edit %llu (#%llu) %s: %s",
+                  (unsigned long long)edit->rank, (unsigned long long)edit->index, edit->verb, status == STATUS_OK ? "done" : failure.text);
+    edits_applied(result->edits, edit->rank, self.answer, status == STATUS_OK ? NULL : &failure);
+    checkpointer_note_edits(result->checkpointer, edits_rank(result->edits));
+    if (self.stops) {
+        session_tell(result->session, "job '%s' is stopped by its control log", result->job_name);
+        return job_stop_now(result, err);
+    }
+    checkpointer_request(result->checkpointer);
+    return STATUS_OK;
+}
+
+enum status edits_after_tick(spate_result *result, struct error *err)
+{
+    struct edit edit;
+    struct error trouble;
+    bool own;
+    enum status status = STATUS_OK;
+    if (edits_trouble(result->edits, &trouble)) {
+        journal_event(result->journal, LOG_WARN, "control.trouble", "%s", trouble.text);
+        session_tell(result->session, "job '%s': the control log cannot be reached: %s", result->job_name, trouble.text);
+    }
+    if (may_obey(result) && edits_take(result->edits, &edit)) {
+        struct arena *arena;
+        TRY_ALLOC(arena, arena_create(&result->session->budget, "edit"), err);
+        status = apply(result, &edit, arena, err);
+        arena_destroy(arena);
+    }
+    if (result->checkpointer != NULL && result->edits != NULL) {
+        edits_committed(result->edits, checkpointer_edits(result->checkpointer, &own));
+    }
+    return status;
+}

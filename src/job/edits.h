@@ -1,0 +1,53 @@
+/* job/edits.h: what a running job hears from its control log, and what it answers.
+ *
+ * For         api/, for jobs whose session has 'coordinator.uri'. The log itself: cluster/control/.
+ * Shape       A thread of its own reads the log, decides proposals as the log's leader (the job has one process, which holds the lease),
+ *             and acknowledges; so a service that is slow or away holds up no tick. Between two ticks the job takes what is accepted, one
+ *             edit at a time, in the order of ranks.
+ *
+ *      job:     edits_take --> does it --> edits_applied(rank) --> checkpoint that notes edits_rank --> edits_committed(rank)
+ *      thread:  read, decide --> hand over the next --> append the acknowledgement (only of what is committed) --> close
+ *
+ * Exactly     A checkpoint notes the rank through which edits were applied before it. A job that goes on from a checkpoint applies those
+ * once        above its rank again, and no others. One that begins without a checkpoint of its own begins with the first edit that is open.
+ * Outages     Errors of the service after the start are kept (edits_trouble) and tried again; the job goes on without.
+ * Threads     All calls from the job's thread. edits_close waits for what is committed to be acknowledged, for CLOSE_PATIENCE at most.
+ */
+#ifndef SPATE_JOB_EDITS_H
+#define SPATE_JOB_EDITS_H
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+struct edits_spec {
+    const char *uri;    /* of the coordination service */
+    const char *job_id; /* the log is below "jobs/<id>" */
+    struct budget *budget;
+    bool goes_on; /* from a checkpoint of its own, with `applied` noted in it */
+    uint64_t applied;
+};
+struct edit { /* texts live until it is applied */
+    uint64_t rank, index;
+    const char *verb, *args;
+};
+struct edits;
+/* Reads the log, so that the first tick knows what stands. */
+enum status edits_open(const struct edits_spec *spec, struct edits **edits, struct error *err);
+void edits_close(struct edits *edits); /* NULL is allowed */
+/* The next edit; false: none now. It must be applied before the next is taken. */
+bool edits_take(struct edits *edits, struct edit *edit);
+/* failure NULL: done. result: JSON, or NULL. */
+void edits_applied(struct edits *edits, uint64_t rank, const char *result, const struct error *failure);
+uint64_t edits_rank(const struct edits *edits); /* applied through */
+void edits_committed(struct edits *edits, uint64_t rank);
+bool edits_begin_paused(const struct edits *edits); /* a pause stood when the log was opened */
+/* A new error of the service since the last call; false: none. */
+bool edits_trouble(struct edits *edits, struct error *trouble);
+/* Where an argument is a text: its value in the arena; NULL: not given. */
+const char *edit_text(const struct edit *edit, const char *argument, struct arena *arena);
+
+const char *edits_prefix(const char *job_id, char prefix[200]); /* of the registers of a job */
+extern const char *const edits_verbs[];                         /* that a job obeys; NULL-terminated */
+
+#endif
