@@ -34,7 +34,7 @@ static enum status charge_memory(struct job *job, struct error *err)
     size_t least = (size_t)COLD_BYTES_MIN * job->worker_count;
     bytes = bytes < least ? least : bytes;
     if (!budget_charge(job->budget, bytes)) {
-        return error_set(err, ERROR_BUDGET_SPENT, "no room for %u databases of state of %d MB each", job->worker_count,
+        return error_set(err, ERROR_BUDGET_SPENT, "no room for the databases of state of %u workers, %d MB each", job->worker_count,
                          COLD_BYTES_MIN >> 20);
     }
     job->cold_bytes = bytes;

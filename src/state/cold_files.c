@@ -91,21 +91,26 @@ static enum status export_open(struct cold_db *db, FILE *rows, struct budget *bu
 
 static enum status export_fetched(const struct cold_source *source, const char *path, FILE *rows, struct budget *budget, struct error *err)
 {
-    enum { EXPORT_BYTES = 16 << 20 };
+    enum { EXPORT_BYTES = 16 << 20, LEAST_BYTES = 2 << 20 }; /* less takes longer */
     const struct cold_driver *driver;
-    const struct cold_options options = {.folder = path, .memory_bytes = EXPORT_BYTES, .read_only = true};
+    struct cold_options options = {.folder = path, .memory_bytes = EXPORT_BYTES, .read_only = true};
     struct cold_db *db;
     TRY(cold_source_driver(source, &driver, err));
     TRY(cold_files_fetch(source, path, err));
-    if (!budget_charge(budget, EXPORT_BYTES)) {
-        return error_set(err, ERROR_BUDGET_SPENT, "no room to read a database of state");
+    while (!budget_charge(budget, 2 * options.memory_bytes)) { /* half of it for rows on their way */
+        if (options.memory_bytes <= LEAST_BYTES) {
+            return error_set(err, ERROR_BUDGET_SPENT, "no room for the %d MB that it takes to read a database of state",
+                             2 * LEAST_BYTES >> 20);
+        }
+        options.memory_bytes /= 2;
     }
+    budget_release(budget, options.memory_bytes);
     enum status status = driver->open(&options, &db, err);
     if (status == STATUS_OK) {
         status = export_open(db, rows, budget, err);
         driver->close(db);
     }
-    budget_release(budget, EXPORT_BYTES);
+    budget_release(budget, options.memory_bytes);
     return status;
 }
 

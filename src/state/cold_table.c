@@ -34,7 +34,7 @@ struct cold_scratch {
 
 static enum status no_memory(struct error *err)
 {
-    return error_set(err, ERROR_BUDGET_SPENT, "the system has no memory for units of state");
+    return error_set(err, ERROR_BUDGET_SPENT, "no room for units of state on their way to or from the database");
 }
 
 static enum status need_scratch(struct cold_table *cold, struct error *err)
