@@ -59,7 +59,8 @@ struct processor {
         bool known;
         struct cluster_version version;
         int64_t since_us, read_us;
-        uint32_t changes; /* one may be a late write of a process that has ended; two are a process */
+        uint64_t incarnation;
+        uint32_t changes; /* by that life: one may be a late write of a process that has ended; two are a process */
     } watch;
 
     /* The model. */

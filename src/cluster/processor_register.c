@@ -138,7 +138,12 @@ static void consider(struct processor *self, const struct cluster_event *event, 
         put(self, &event->version, now_us, actions);
         return;
     }
-    self->watch.changes += self->watch.known && !same && other->state == MEMBER_ACTIVE;
+    if (self->watch.incarnation != other->life.incarnation) {
+        self->watch.changes = 0;
+        self->watch.incarnation = other->life.incarnation;
+    } else {
+        self->watch.changes += self->watch.known && !same && other->state == MEMBER_ACTIVE;
+    }
     if (self->watch.changes >= 2) {
         actions_report(actions, "coord.refused id=%s host=%s pid=%lld started_ms=%lld", self->life.id,
                        other->host.host == NULL ? "-" : other->host.host, (long long)other->host.pid, (long long)other->host.started_ms);

@@ -578,6 +578,11 @@ static void local_event(struct world *world, const struct world_event *event)
     if (event->local.kind == EVENT_OUTCOME && event->local.step == STEP_EXIT) {
         bool comes_back = world->processes[event->process].leaving;
         process_stop(world, event->process);
+        bool alone = world->calm; /* refused by one that died meanwhile: whoever watches over processes starts it again */
+        for (uint8_t i = 0; i < world->process_count; i++) {
+            alone &= !world->processes[i].up || strcmp(world->processes[i].id, world->processes[event->process].id) != 0;
+        }
+        comes_back |= alone;
         if (comes_back) {
             world_push(world, (struct world_event){.at_us = world->now_us + 100000 + world_below(world, 8 * SECOND),
                                                    .type = WORLD_START,
