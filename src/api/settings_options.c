@@ -53,6 +53,12 @@ static const char *check_restart_parallelism(const void *value)
     return parallelism >= 0 && parallelism <= 256 ? NULL : "it must be from 1 to 256, or 0 for parallelism.default";
 }
 
+static const char *check_local_folder(const void *value)
+{
+    const char *folder = *(const char *const *)value;
+    return folder == NULL || strstr(folder, "://") == NULL ? NULL : "it must be the path of a folder on local disk";
+}
+
 static const char *check_retained(const void *value)
 {
     int64_t retained = *(const int64_t *)value;
@@ -320,6 +326,7 @@ const struct option_def session_options[] = {
      .summary = "How files of the backend rocksdb are compressed: lz4, zstd or none."},
     {.name = "state.backend.rocksdb.localdir",
      OPTION_TEXT(struct session_settings, database_folder),
+     .check = check_local_folder,
      .summary = "The folder on local disk where jobs with the backend rocksdb have theirs while they run; not set: $TMPDIR or /var/tmp."},
     {.name = "state.backend.type",
      OPTION_CHOICE(struct session_settings, backend, backends),

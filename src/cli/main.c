@@ -300,7 +300,7 @@ static int command_help(int argc, char **argv)
     (void)argv;
     fputs("spate: continuous SQL over streams and tables\n\nusage: spate COMMAND [ARGUMENTS]    spate -c SQL    spate -f FILE\n\n", stdout);
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        printf("  %-11s%-18s%s\n", commands[i].name, commands[i].arguments, commands[i].summary);
+        printf("  %-12s%-18s%s\n", commands[i].name, commands[i].arguments, commands[i].summary);
     }
     fputs("\noptions of run, check, explain:\n", stdout);
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {

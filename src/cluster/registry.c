@@ -17,12 +17,10 @@ static const struct cluster_driver *const built_in[] = {&local_memory_driver, &l
 static const char *const module_schemes[] = {"zookeeper", "azure"};
 enum { DRIVERS_MAX = ARRAY_LENGTH(built_in) + ARRAY_LENGTH(module_schemes) };
 
-/* "scheme:" of the URI; a plain path is a folder. */
+/* A plain path is a folder. */
 static struct text scheme_of(const char *uri)
 {
-    size_t length = strspn(uri, "abcdefghijklmnopqrstuvwxyz0123456789+");
-    bool folder_of_local = strncmp(uri, "local:/", 7) == 0;
-    return folder_of_local ? TEXT("file") : length > 0 && uri[length] == ':' ? (struct text){uri, length} : TEXT("file");
+    return strncmp(uri, "local:/", 7) == 0 ? TEXT("file") : object_scheme(uri);
 }
 
 /* Is it the scheme of one of our drivers? One of *driver and *module is set then. */

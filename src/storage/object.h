@@ -100,6 +100,8 @@ enum { OBJECT_DRIVER_ABI = 1 };
  * loadable module; a missing one is an error that names the package. Options that no driver knows are refused with a suggestion. */
 enum status object_store_open(const char *uri, const struct object_option *options, size_t option_count,
                               const struct object_environment *environment, struct object_store **store, struct error *err);
+/* What is before "://", or lower case before ":"; of a path "file". */
+struct text object_scheme(const char *uri);
 void object_store_close(struct object_store *store); /* NULL is allowed */
 /* All that can be had: those built in, and the modules that are installed. Lent until the thread's next call. */
 const struct object_driver *const *object_driver_list(uint32_t *count);

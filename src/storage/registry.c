@@ -12,11 +12,14 @@
 static const char *const module_schemes[] = {"azure", "s3"};
 enum { DRIVERS_MAX = 1 + ARRAY_LENGTH(module_schemes) };
 
-/* "scheme:" of the URI; a plain path is a file. */
-static struct text scheme_of(const char *uri)
+struct text object_scheme(const char *uri)
 {
     size_t length = strspn(uri, "abcdefghijklmnopqrstuvwxyz0123456789+");
-    return length > 0 && uri[length] == ':' ? (struct text){uri, length} : TEXT("file");
+    if (length > 0 && uri[length] == ':') {
+        return (struct text){uri, length};
+    }
+    length = strcspn(uri, ":/");
+    return strncmp(uri + length, "://", 3) == 0 ? (struct text){uri, length} : TEXT("file");
 }
 
 /* Is it the scheme of one of our drivers? *module: the module that has it, NULL for one that is built in. */
@@ -57,7 +60,7 @@ const struct object_driver *const *object_driver_list(uint32_t *count)
 
 static enum status find_driver(const char *uri, const struct object_driver **driver, struct error *err)
 {
-    struct text scheme = scheme_of(uri);
+    struct text scheme = object_scheme(uri);
     const char *module;
     if (!is_known(scheme, &module)) {
         struct text_builder names = {0};
