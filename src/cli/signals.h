@@ -1,8 +1,8 @@
 /* cli/signals.h: SIGINT, SIGTERM and SIGUSR1, answered by a thread.
  *
  * For         `run`: INT cancels the running statement (exit 130), TERM finishes the tick, commits and exits 0 (a statement that is not
- *             running yet does not begin); a second one of either
- *             stops at once (128 + signal). USR1 asks for savepoints.
+ *             running yet does not begin); a second one of either stops at once (128 + signal), unless it is the same again within 0.3 s.
+ *             USR1 asks for savepoints.
  * Threads     A thread waits for signals, because spate_cancel takes a lock. Everything else reads flags.
  */
 #ifndef SPATE_CLI_SIGNALS_H
