@@ -128,9 +128,11 @@ int spate_storage_access_plan(spate_storage *storage, spate_storage_entry entry,
                           places[place].patterns);
             }
         }
-        plan_line(&target, access_role_name(i),
-                  (uint8_t)(rights[ACCESS_ACCESS] | (rights[ACCESS_ACCESS] >> ACCESS_ADMIN & 1) << ACCESS_WRITE),
-                  storage_uri(storage->own, STORE_CONFIG), "v1/config/access/*");
+        if (rights[ACCESS_ACCESS] != 0) {
+            plan_line(&target, access_role_name(i),
+                      (uint8_t)(rights[ACCESS_ACCESS] | (rights[ACCESS_ACCESS] >> ACCESS_ADMIN & 1) << ACCESS_WRITE),
+                      storage_uri(storage->own, STORE_CONFIG), "v1/config/access/*");
+        }
     }
     return finish(storage, status);
 }

@@ -1,9 +1,11 @@
 #include "cli/jobs.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/option.h"
@@ -13,6 +15,7 @@
 #include "cli/variables.h"
 #include "spate/operations.h"
 
+#define STORAGE_KEY "storage.uri="
 enum { WORDS_MAX = 5, SETTINGS_MAX = 256, SCRIPTS_MAX = 64, TIMEOUT_MS = 600000 };
 
 /* ---- arguments ---- */
@@ -53,7 +56,7 @@ static int take_storage(struct job_arguments *self, const char *value)
     if (relative && getcwd(folder, sizeof folder) == NULL) {
         return usage_error("write the folder as an absolute path: not", value);
     }
-    int length = snprintf(self->storage, sizeof self->storage, "storage.uri=%s%s%s", relative ? folder : "", relative ? "/" : "", value);
+    int length = snprintf(self->storage, sizeof self->storage, STORAGE_KEY "%s%s%s", relative ? folder : "", relative ? "/" : "", value);
     return length < (int)sizeof self->storage ? take_setting(self, self->storage) : usage_error("this is too long:", value);
 }
 
@@ -146,10 +149,26 @@ static int fail(const spate_session *session)
     return error_exit_code(error, false);
 }
 
+/* A folder that is named wrong would be made, and have no jobs. */
+static int storage_missing(const struct job_arguments *arguments)
+{
+    const char *place = arguments->storage + (arguments->storage[0] == '\0' ? 0 : strlen(STORAGE_KEY));
+    struct stat found;
+    if (place[0] != '/' || stat(place, &found) == 0 || errno != ENOENT) {
+        return 0;
+    }
+    fprintf(stderr, "spate: no storage is at '%s': there is no such folder; give --storage the storage.uri of the job\n", place);
+    return 3;
+}
+
 static int open_session(const struct job_arguments *arguments, spate_session **session)
 {
     spate_config *config;
-    int code = configuration_open(arguments->config, arguments->settings, &config);
+    int code = storage_missing(arguments);
+    if (code != 0) {
+        return code;
+    }
+    code = configuration_open(arguments->config, arguments->settings, &config);
     if (code == 0 && spate_session_open(spate_config_settings(config), session) != SPATE_OK) {
         if (*session != NULL) {
             error_print("spate", TEXT(""), spate_session_error(*session));
@@ -259,7 +278,7 @@ static int restart_settings(const struct job_arguments *arguments, const struct 
         code = add_setting(*here, settings, &count);
     }
     for (uint32_t i = 0; i < script->setting_count && code == 0; i++) {
-        bool elsewhere = strncmp(script->settings[i], "storage.uri=", 12) == 0 && arguments->storage[0] != '\0';
+        bool elsewhere = strncmp(script->settings[i], STORAGE_KEY, strlen(STORAGE_KEY)) == 0 && arguments->storage[0] != '\0';
         code = elsewhere ? 0 : add_setting(script->settings[i], settings, &count);
     }
     for (uint32_t i = 0; i < arguments->setting_count && code == 0; i++) {
@@ -431,10 +450,28 @@ struct verb {
     int (*run)(spate_session *session, const struct job_arguments *arguments);
 };
 
+static bool asks_for_help(int argc, char **argv)
+{
+    bool asks = false;
+    for (int at = 1; at < argc; at++) {
+        asks = asks || strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0;
+    }
+    return asks;
+}
+
+static int print_usage(FILE *file, const char *command, const char *usage)
+{
+    fprintf(file, "usage: spate %s %s [--storage URI] [-s KEY=VALUE] [-o FORM] [--json]\n", command, usage);
+    return 0;
+}
+
 static int run_verb(int argc, char **argv, const struct verb *verbs, uint32_t count, const char *usage)
 {
     struct job_arguments arguments;
     spate_session *session = NULL;
+    if (asks_for_help(argc, argv)) {
+        return print_usage(stdout, argv[0], usage);
+    }
     int code = parse(&arguments, argc, argv);
     if (code != 0) {
         return code;
@@ -448,7 +485,7 @@ static int run_verb(int argc, char **argv, const struct verb *verbs, uint32_t co
             return code;
         }
     }
-    fprintf(stderr, "usage: spate %s %s [--storage URI] [-s KEY=VALUE]\n", argv[0], usage);
+    (void)print_usage(stderr, argv[0], usage);
     return 2;
 }
 

@@ -268,12 +268,12 @@ static const struct command commands[] = {
     {"check", "[FILE...]", "parse, bind and plan scripts, run nothing", command_check},
     {"explain", "[FILE...]", "show the plans of a script's statements", command_explain},
     {"test", "PATH...", "run SQL tests (*.slt) in a matrix of modes", command_test},
-    {"test-driver", "URI", "run the suite of drivers of coordination on one", command_test_driver},
-    {"job", "VERB", "list, show, restart, stop, kill, remove jobs that a storage knows", command_job},
-    {"savepoint", "JOB", "keep a job's state, running or not (--to PLACE)", command_savepoint},
-    {"state", "ls|show|export", "look into a checkpoint or savepoint", command_state},
+    {"test-driver", "URI", "run the suite of drivers of coordination on one", command_test_driver, true},
+    {"job", "VERB", "list, show, restart, stop, kill, remove jobs that a storage knows", command_job, true},
+    {"savepoint", "JOB", "keep a job's state, running or not (--to PLACE)", command_savepoint, true},
+    {"state", "ls|show|export", "look into a checkpoint or savepoint", command_state, true},
     {"ctl", "JOB VERB", "change a job that runs, by its control log; spate ctl verbs", command_ctl},
-    {"storage", "VERB", "look at and tend what jobs keep; spate storage help", storage_command},
+    {"storage", "VERB", "look at and tend what jobs keep; spate storage help", storage_command, true},
     {"functions", "[NAME]", "the functions", command_reference},
     {"connectors", "[NAME]", "the connectors and their options", command_reference},
     {"formats", "[NAME]", "the formats and their options", command_reference},
@@ -316,13 +316,18 @@ static int command_help(int argc, char **argv)
     return 0;
 }
 
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 static int run_command(int argc, char **argv)
 {
     if (argc < 2 && isatty(STDIN_FILENO)) {
         command_help(argc, argv);
         return 2;
     }
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+    if (argc > 1 && is_help(argv[1])) {
         return command_help(argc, argv);
     }
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
@@ -335,7 +340,8 @@ static int run_command(int argc, char **argv)
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         names[i] = commands[i].name;
         if (strcmp(argv[1], commands[i].name) == 0) {
-            return commands[i].run(argc - 1, argv + 1);
+            bool asks = argc == 3 && is_help(argv[2]) && !commands[i].has_help;
+            return asks ? command_help(argc, argv) : commands[i].run(argc - 1, argv + 1);
         }
     }
     const char *near = text_nearest(argv[1], names, sizeof names / sizeof names[0]);
