@@ -82,6 +82,13 @@ static void open_journal(spate_result *result, const char *job_id)
     journal_event(result->journal, LOG_INFO, "job.start", "%s", result->message[0] != '\0' ? result->message : "the job begins");
 }
 
+static void tell_wait(void *context, const char *owner)
+{
+    spate_result *result = context;
+    session_tell(result->session, "job '%s' is run by another process%s%s; this one stands by", result->job_name,
+                 owner[0] != '\0' ? ", " : "", owner);
+}
+
 enum status durable_open(spate_result *result, struct plan_context *context, struct error *err)
 {
     if (result->checkpointer != NULL) {
@@ -100,6 +107,7 @@ enum status durable_open(spate_result *result, struct plan_context *context, str
                                      .cancelled = &session->cancelled};
     spec.settings.fresh = spec.settings.fresh && !result->durable; /* once, not at each restart */
     spec.journal = &result->journal;
+    spec.wait = (struct job_lock_wait){tell_wait, result};
     TRY(checkpointer_open(&spec, &result->checkpointer, &start, &result->message, err));
     result->durable = true;
     name_job(result->checkpointer, context);

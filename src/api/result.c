@@ -203,6 +203,7 @@ static enum status follow_step(spate_result *result, int64_t wait_ms, int *step,
     TRY(status);
     if (outcome != FOLLOW_GOES_ON) {
         session_tell(result->session, "job '%s': %s", result->job_name, told[outcome]);
+        journal_event(result->journal, LOG_INFO, "job.start", "%s", told[outcome]);
     }
     if (outcome == FOLLOW_FINISHED) {
         result->state = JOB_ENDED;

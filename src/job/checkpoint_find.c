@@ -162,7 +162,7 @@ enum status checkpoint_find(struct checkpointer *self, struct error *err)
     if (hot && !self->spec.settings.savepoint_only) {
         TRY(checkpoint_follow_find(self, err));
     }
-    const struct job_lock_wish wish = {self->spec.job, self->spec.settings.standby, self->spec.cancelled};
+    const struct job_lock_wish wish = {self->spec.job, self->spec.settings.standby, self->spec.cancelled, self->spec.wait};
     if (!self->following && self->lock < 0) {
         TRY(job_lock_take(self->spec.storage, self->id, &wish, &self->lock, err));
     }

@@ -23,6 +23,7 @@
 #define SPATE_JOB_CHECKPOINTER_H
 
 #include "job/job.h"
+#include "job/job_lock.h"
 #include "job/journal.h"
 #include "storage/stores.h"
 
@@ -68,6 +69,7 @@ struct checkpointer_spec {
     struct checkpoint_settings settings;
     const atomic_bool *cancelled;   /* a standby stops waiting */
     struct journal *const *journal; /* of the caller, told of checkpoints; may be NULL, now or later */
+    struct job_lock_wait wait;      /* who is told that a standby waits */
 };
 struct checkpointer;
 /* Takes the job. *message is a line for the user, in the checkpointer. */

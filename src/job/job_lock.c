@@ -51,6 +51,15 @@ static enum status lock_refused(const struct job_lock_wish *wish, int lock, stru
     return error_set(err, ERROR_JOB_TAKEN, "job '%s' is run by another process%s%s", wish->job, owner[0] != '\0' ? ", " : "", owner);
 }
 
+static void tell_wait(const struct job_lock_wish *wish, int lock)
+{
+    char owner[32];
+    read_owner(lock, owner, sizeof owner);
+    if (wish->wait.told != NULL) {
+        wish->wait.told(wish->wait.context, owner);
+    }
+}
+
 static enum status write_owner(int lock, const char *path, struct error *err)
 {
     char owner[32];
@@ -67,6 +76,9 @@ static enum status lock_wait(int lock, const char *path, const struct job_lock_w
         bool cancelled = wish->cancelled != NULL && atomic_load(wish->cancelled);
         if ((!wish->standby && waited_us >= LOCK_PATIENCE_US) || cancelled) {
             return lock_refused(wish, lock, err);
+        }
+        if (wish->standby && waited_us == 0) {
+            tell_wait(wish, lock);
         }
         usleep(LOCK_POLL_US);
     }

@@ -17,10 +17,15 @@
 
 #include "storage/stores.h"
 
+struct job_lock_wait {
+    void (*told)(void *context, const char *owner); /* once, when a standby begins to wait; owner: "process 123", or ""; NULL: nobody is */
+    void *context;
+};
 struct job_lock_wish {
     const char *job;              /* name, for messages */
     bool standby;                 /* wait until the other process has gone */
     const atomic_bool *cancelled; /* NULL: nobody cancels */
+    struct job_lock_wait wait;
 };
 /* *lock: to be closed by the caller; -1: the storage has no locks. JOB_TAKEN: another process runs the job. */
 enum status job_lock_take(struct storage *storage, const char *id, const struct job_lock_wish *wish, int *lock, struct error *err);
