@@ -50,15 +50,16 @@ static void call_back(const struct spate_election *election, enum told told, uin
     }
 }
 
-static void free_election(struct spate_election *election)
+/* Under the mutex. */
+static void free_election(struct spate_coordinator *owner, struct spate_election *election)
 {
+    kept_unlist(owner, &election->kept); /* unless it was closed from within its callback: then it is not listed any more */
     kept_free(&election->kept);
     free(election);
 }
 
-static void tell(struct spate_election *election, enum told told, uint64_t fence)
+static void tell(struct spate_coordinator *owner, struct spate_election *election, enum told told, uint64_t fence)
 {
-    struct spate_coordinator *owner = election->kept.owner;
     election->calling = true;
     pthread_mutex_unlock(&owner->mutex);
     call_back(election, told, fence);
@@ -67,7 +68,7 @@ static void tell(struct spate_election *election, enum told told, uint64_t fence
     election->told = told;
     election->told_fence = fence;
     if (election->closed) {
-        free_election(election);
+        free_election(owner, election);
     }
     pthread_cond_broadcast(&owner->changed);
 }
@@ -84,7 +85,7 @@ static bool tell_one(struct spate_coordinator *self, int64_t *wake_us)
         }
         enum told told = next_told(election, &fence);
         if (told != election->told) {
-            tell(election, told, fence);
+            tell(self, election, told, fence);
             return true;
         }
         int64_t until_us = tenure_held_until(&kept->claim.tenure);
@@ -177,13 +178,13 @@ void spate_election_close(spate_election *election)
     while (!within && (election->calling || election->told != TOLD_NOTHING)) {
         coordination_wait(owner, INT64_MAX);
     }
-    kept_unlist(&election->kept);
     election->closed = true;
-    bool later = election->calling;
-    pthread_mutex_unlock(&owner->mutex);
-    if (!later) {
-        free_election(election);
+    if (election->calling) {
+        kept_unlist(owner, &election->kept);
+    } else {
+        free_election(owner, election);
     }
+    pthread_mutex_unlock(&owner->mutex);
 }
 
 void coordination_close_claims(struct spate_coordinator *coordinator)

@@ -45,7 +45,7 @@ enum status kept_open(struct spate_coordinator *owner, struct kept_claim *kept, 
                       struct error *err);
 void kept_free(struct kept_claim *kept); /* its strings and mutex; not listed, no lease */
 void kept_list(struct kept_claim *kept);
-void kept_unlist(struct kept_claim *kept); /* under the mutex */
+void kept_unlist(struct spate_coordinator *owner, struct kept_claim *kept); /* under the mutex; again: nothing */
 /* RELEASED at once; gives back the lease when the call on it, if any, has ended. Again: nothing. */
 enum status kept_end(struct kept_claim *kept, struct error *err);
 /* Under the mutex. */

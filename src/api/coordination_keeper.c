@@ -42,9 +42,9 @@ void kept_list(struct kept_claim *kept)
     pthread_mutex_unlock(&owner->mutex);
 }
 
-void kept_unlist(struct kept_claim *kept)
+void kept_unlist(struct spate_coordinator *owner, struct kept_claim *kept)
 {
-    for (struct kept_claim **at = &kept->owner->claims; *at != NULL; at = &(*at)->next) {
+    for (struct kept_claim **at = &owner->claims; *at != NULL; at = &(*at)->next) {
         if (*at == kept) {
             *at = kept->next;
             return;

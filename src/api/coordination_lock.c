@@ -145,7 +145,7 @@ void spate_lock_close(spate_lock *lock)
     struct spate_coordinator *owner = lock->kept.owner;
     (void)kept_end(&lock->kept, &ignored);
     pthread_mutex_lock(&owner->mutex);
-    kept_unlist(&lock->kept);
+    kept_unlist(owner, &lock->kept);
     pthread_mutex_unlock(&owner->mutex);
     kept_free(&lock->kept);
     free(lock);
