@@ -26,7 +26,7 @@ struct set_node {
     uint32_t *touched, touched_count, touched_capacity;
     struct dirty_slots dirty;
     struct cold_table *cold; /* NULL: no database */
-    struct slot_cut cut; /* rows that a checkpoint is still to get */
+    struct slot_cut cut;     /* rows that a checkpoint is still to get */
     struct time_to_live ttl;
     bool lossy;        /* rows may be withdrawn that are forgotten: no count is below zero */
     uint32_t arrivals; /* rows of this tick */
