@@ -1,10 +1,13 @@
 # What people type. meson and ninja do the work; the first build installs what is missing (scripts/install-dependencies).
 BUILD ?= build
 SPATE = $(BUILD)/spate
-.PHONY: all spate demo test simulate test-drivers test-crash test-memory bench check format install clean dependencies
+.PHONY: all spate everything demo test simulate test-drivers test-crash test-memory bench check format install clean dependencies
 
 all: spate
+# The program, its modules and the library; tests are built when they are run.
 spate: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) $(NINJA_FLAGS) program
+everything: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) $(NINJA_FLAGS)
 
 dependencies:
@@ -15,17 +18,17 @@ $(BUILD)/build.ninja: | dependencies
 demo: spate
 	@examples/earthquakes/run $(SPATE)
 
-test: spate
+test: everything
 	@scripts/install-dependencies build test
 	@tests/run $(BUILD)
 
 # The suite of coordination drivers, whole (docs/cluster.md); DRIVER='local folder' for some of them.
-test-drivers: spate
+test-drivers: everything
 	@scripts/install-dependencies build test
 	@tests/cluster/drivers $(BUILD) $(DRIVER)
 
 # The long one: KILLS=500; SEED and JOB as a failure printed them.
-test-crash: spate
+test-crash: everything
 	@tests/crash/run $(BUILD) --kills $(or $(KILLS),500) $(if $(SEED),--seed $(SEED)) $(if $(JOB),'$(JOB)')
 
 # The simulator of coordination: SEEDS=10000 [FIRST=n]; SEED=n shows one seed with a log.
@@ -34,14 +37,14 @@ simulate: spate
 	@tests/simulation/run $(BUILD) $(if $(SEED),--seed $(SEED),--no-mutants --seeds $(or $(SEEDS),10000) --first $(or $(FIRST),1))
 
 # State of 2.5 GB in a budget of 256 MB: a minute on a quiet machine, and 2 GB of disk.
-test-memory: spate
+test-memory: everything
 	@tests/memory/run $(SPATE)
 
 bench: spate
 	@scripts/install-dependencies build bench
 	@bench/run $(BUILD)
 
-check: spate
+check: everything
 	@scripts/install-dependencies build check
 	@scripts/check $(BUILD)
 
@@ -49,7 +52,7 @@ format:
 	@scripts/install-dependencies check
 	@git ls-files '*.c' '*.h' '*.inc' | xargs clang-format-14 -i
 
-install: spate
+install: everything
 	@meson install -C $(BUILD)
 
 clean:
