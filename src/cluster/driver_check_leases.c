@@ -108,6 +108,34 @@ static const char *check_many_leases(struct trial *trial)
     return NULL;
 }
 
+/* A driver may give up what falls silent, by a thread of its own: just then the holder asks, and lets go of what is lost. */
+static const char *check_silent_together(struct trial *trial)
+{
+    enum { LEASES = 20 };
+    struct error err;
+    enum cluster_result result;
+    struct cluster_session *s;
+    struct cluster_lease *leases[LEASES], *again;
+    int64_t until = trial_now_us() + trial->options->ttl_us;
+    EXPECT_OK(trial_open(trial, &s, &err));
+    for (uint32_t i = 0; i < LEASES; i++) {
+        EXPECT_RESULT(trial_acquire(trial, s, trial_name(trial, "silent/%u", i), "holder#1", &result, &leases[i], &err), CLUSTER_OK);
+    }
+    while (trial_now_us() < until + trial->options->ttl_us / 15) {
+        trial_pause_us(1000);
+    }
+    for (uint32_t i = 0; i < LEASES; i++) {
+        EXPECT_OK(s->driver->lease_renew(leases[i], &result, &err));
+        EXPECT(result == CLUSTER_OK || result == CLUSTER_CONFLICT, "a renewal after the ttl says %d", result);
+        EXPECT_OK(s->driver->lease_release(leases[i], &err));
+    }
+    for (uint32_t i = 0; i < LEASES; i++) {
+        EXPECT_OK(trial_acquire_waiting(trial, s, trial_name(trial, "silent/%u", i), "holder#2", SLACK_US, &result, &again, &err));
+        EXPECT(result == CLUSTER_OK, "a lease that was lost and let go of is held");
+    }
+    return NULL;
+}
+
 /* The register of a lease tells who has it, for people. */
 static const char *check_lease_value(struct trial *trial)
 {
@@ -215,6 +243,7 @@ const struct check driver_lease_checks[] = {
     {"D9", "a lease has one holder, and renewal keeps it for five ttl", check_one_holder},
     {"D9", "a silent holder is replaced, not before the ttl (D10: and its renewal says lost)", check_silence},
     {"D9", "many leases of one session are released and renewed one by one", check_many_leases},
+    {"D10", "leases that fell silent together are lost, and let go of, one by one", check_silent_together},
     {"D9", "the register of a lease says who holds it", check_lease_value},
     {"D11", "a released lease goes to the next at once, with a higher fence", check_release},
     {"D18", "a wall clock that jumps by five minutes changes nothing", check_wall_clock},

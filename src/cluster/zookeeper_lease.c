@@ -15,7 +15,7 @@ struct zk_lease {
     int32_t version;          /* of the znode */
     uint64_t generation;      /* of the session that made it */
     int64_t renewed_us;       /* from before the last renewal that was confirmed */
-    bool lost, renewing;
+    bool lost, renewing;      /* renewing: a thread works with it; it is not freed meanwhile */
 };
 
 /* What a request is about. */
@@ -270,11 +270,11 @@ enum status zk_lease_renew(struct cluster_lease *base, enum cluster_result *resu
     enum verdict verdict = ANOTHERS;
     pthread_mutex_lock(&self->mutex);
     bool lost = lease->lost;
-    lease->renewing = !lost;
+    lease->renewing = lease->renewing || !lost; /* of one that is lost it is the service thread's */
     pthread_mutex_unlock(&self->mutex);
     enum status status = lost ? STATUS_OK : renew(lease, &verdict, err);
     pthread_mutex_lock(&self->mutex);
-    lease->renewing = false;
+    lease->renewing = lease->renewing && lost;
     lease->lost = lease->lost || (status == STATUS_OK && verdict != MINE);
     pthread_mutex_unlock(&self->mutex);
     *result = verdict == MINE ? CLUSTER_OK : CLUSTER_CONFLICT;
@@ -376,7 +376,7 @@ static struct zk_lease *take_silent(struct zk_session *self)
         found = !lease->lost && !lease->renewing && now_us - lease->renewed_us >= lease->value.ttl_us ? lease : NULL;
     }
     if (found != NULL) {
-        found->lost = found->renewing = true; /* it is not freed meanwhile */
+        found->lost = found->renewing = true;
     }
     pthread_mutex_unlock(&self->mutex);
     return found;

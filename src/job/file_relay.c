@@ -86,7 +86,9 @@ static enum status put_piece(void *context, const void *bytes, size_t length, st
         TRY_ALLOC(piece->bytes, malloc(length), err);
         piece->capacity = length;
     }
-    memcpy(piece->bytes, bytes, length);
+    if (length > 0) { /* nothing is copied to nowhere */
+        memcpy(piece->bytes, bytes, length);
+    }
     piece->length = length;
     piece->end = false;
     count_piece(relay);
