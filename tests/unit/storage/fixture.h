@@ -18,7 +18,7 @@
 
 struct test_clock {
     struct clock base;
-    int64_t now_us;
+    _Atomic int64_t now_us; /* a test may set it from another thread */
 };
 struct fixture {
     struct test_clock clock;
