@@ -44,6 +44,24 @@ uint64_t form_hex(struct document *document, const json_t *object, const char *m
     return value;
 }
 
+uint32_t form_choice(struct document *document, const json_t *object, const char *member, const char *(*name)(uint32_t choice),
+                     uint32_t count, const char *what)
+{
+    const char *text = document_text(document, object, member, DOCUMENT_REQUIRED);
+    for (uint32_t i = 0; text != NULL && i < count; i++) {
+        if (strcmp(name(i), text) == 0) {
+            return i;
+        }
+    }
+    document_complain(document, member, what);
+    return 0;
+}
+
+uint64_t form_count_or(struct document *document, const json_t *object, const char *member, uint64_t absent)
+{
+    return json_object_get(object, member) == NULL ? absent : form_count(document, object, member);
+}
+
 void *form_array(struct document *document, size_t count, size_t bytes)
 {
     void *array = arena_alloc(document->arena, count * bytes + 1);
@@ -52,6 +70,22 @@ void *form_array(struct document *document, size_t count, size_t bytes)
         (void)error_set(document->err, ERROR_BUDGET_SPENT, "no room for '%s'", document->name);
     }
     return array;
+}
+
+const char **form_texts(struct document *document, const json_t *object, const char *member, uint32_t *count)
+{
+    const json_t *array = document_member(document, object, member, JSON_ARRAY, DOCUMENT_OPTIONAL);
+    const char **texts = form_array(document, json_array_size(array), sizeof *texts);
+    *count = 0;
+    for (size_t i = 0; texts != NULL && i < json_array_size(array); i++) {
+        const char *text = json_string_value(json_array_get(array, i));
+        if (text == NULL || (texts[i] = arena_text(document->arena, text, strlen(text))) == NULL) {
+            document_complain(document, member, "holds what is no text");
+            break;
+        }
+        ++*count;
+    }
+    return texts;
 }
 
 static int compare_tasks(const void *left, const void *right)

@@ -1,6 +1,6 @@
-/* cluster/form.h: what the JSON forms of model and member share.
+/* cluster/form.h: what the JSON forms of coordination share.
  *
- * For         model_json.c and member_json.c only.
+ * For         the files of cluster/ that read and write JSON: model, member, control records and their fold.
  * Ownership   Texts read are in the document's arena. Writers take nothing over.
  */
 #ifndef SPATE_CLUSTER_FORM_H
@@ -18,6 +18,13 @@ bool form_bool(struct document *document, const json_t *object, const char *memb
 struct life form_life(struct document *document, const json_t *object, const char *member);
 /* Hexadecimal digits, as a nonce and an incarnation are written. */
 uint64_t form_hex(struct document *document, const json_t *object, const char *member);
+/* Which of `count` names the member is; not one of them: a complaint, `what`, and 0. */
+uint32_t form_choice(struct document *document, const json_t *object, const char *member, const char *(*name)(uint32_t choice),
+                     uint32_t count, const char *what);
+/* As form_count, of a member that may be absent. */
+uint64_t form_count_or(struct document *document, const json_t *object, const char *member, uint64_t absent);
+/* An array of texts; absent: none. */
+const char **form_texts(struct document *document, const json_t *object, const char *member, uint32_t *count);
 /* An array of tasks and runs of tasks, as a sorted array of tasks. */
 uint64_t *form_tasks(struct document *document, const json_t *object, const char *member, uint32_t *count);
 /* An array of `count` elements of `bytes` in the document's arena; a failure is a complaint. */

@@ -26,23 +26,6 @@ uint64_t leader_term(const struct leader *leader)
     return leader->term;
 }
 
-bool leader_reserve_room(void *array, uint32_t *capacity, uint32_t need, size_t bytes)
-{
-    void *old, *grown;
-    if (need <= *capacity) {
-        return true;
-    }
-    uint32_t larger = need < 8 ? 8 : need * 2;
-    memcpy(&old, array, sizeof old);
-    grown = realloc(old, larger * bytes);
-    if (grown == NULL) {
-        return false;
-    }
-    memcpy(array, &grown, sizeof grown);
-    *capacity = larger;
-    return true;
-}
-
 enum status leader_create(const struct leader_config *config, struct leader **leader, struct error *err)
 {
     struct leader *self;
@@ -342,7 +325,7 @@ static void fence_done(struct leader *self, const struct cluster_event *event, i
         }
         fence->done = true;
         fence->good = event->status == STATUS_OK && event->result == CLUSTER_OK;
-        if (fence->good && leader_reserve_room(&self->fenced, &self->fenced_capacity, self->fenced_count + 1, sizeof *self->fenced)) {
+        if (fence->good && growing_array_reserve(&self->fenced, &self->fenced_capacity, self->fenced_count + 1, sizeof *self->fenced)) {
             self->fenced[self->fenced_count++] = (struct fenced_life){fence->seat.seat, fence->seat.life.incarnation, 0};
         }
         decide_when_fenced(self, now_us, actions);

@@ -12,7 +12,7 @@ void leader_reserve(struct turn *turn, const char *id, uint64_t task)
             return; /* a write that failed is made again */
         }
     }
-    if (leader_reserve_room(&self->reservations, &self->reservation_capacity, self->reservation_count + 1, sizeof *self->reservations)) {
+    if (growing_array_reserve(&self->reservations, &self->reservation_capacity, self->reservation_count + 1, sizeof *self->reservations)) {
         struct reservation *reservation = &self->reservations[self->reservation_count++];
         reservation->task = task;
         reservation->until_us = turn->now_us + self->timing->rejoin_grace.us;
@@ -135,7 +135,7 @@ static bool is_warm(struct turn *turn, uint64_t task, const char *id)
 {
     struct leader *self = turn->leader;
     struct warmth *warmth = find_warmth(self, task, id);
-    if (warmth == NULL && leader_reserve_room(&self->warmths, &self->warmth_capacity, self->warmth_count + 1, sizeof *self->warmths)) {
+    if (warmth == NULL && growing_array_reserve(&self->warmths, &self->warmth_capacity, self->warmth_count + 1, sizeof *self->warmths)) {
         warmth = &self->warmths[self->warmth_count++];
         *warmth = (struct warmth){.task = task, .since_us = turn->now_us};
         snprintf(warmth->id, sizeof warmth->id, "%s", id);

@@ -8,6 +8,7 @@
 #ifndef SPATE_CLUSTER_LEADER_INTERNAL_H
 #define SPATE_CLUSTER_LEADER_INTERNAL_H
 
+#include "base/growing_array.h"
 #include "base/random.h"
 #include "cluster/leader.h"
 
@@ -131,7 +132,5 @@ void turn_assign(struct turn *turn);
 void leader_reserve(struct turn *turn, const char *id, uint64_t task);
 bool leader_has_reserved(const struct leader *self, const char *id);
 void leader_end_reservations(struct leader *self, const char *id, int64_t now_us); /* of the id, and those that are over */
-
-bool leader_reserve_room(void *array, uint32_t *capacity, uint32_t need, size_t bytes);
 
 #endif

@@ -39,7 +39,7 @@ static void note_one(struct leader *self, const struct cluster_member_view *view
 {
     struct silence *silence = find_silence(self, view->id);
     if (silence == NULL) {
-        if (!leader_reserve_room(&self->silences, &self->silence_capacity, self->silence_count + 1, sizeof *self->silences)) {
+        if (!growing_array_reserve(&self->silences, &self->silence_capacity, self->silence_count + 1, sizeof *self->silences)) {
             return; /* not counted: nobody is evicted for it */
         }
         silence = &self->silences[self->silence_count++];
@@ -165,7 +165,7 @@ void members_note_eviction(struct leader *self, struct life life, int64_t now_us
 {
     struct flapping *flapping = find_flapping(self, life.id);
     if (flapping == NULL) {
-        if (!leader_reserve_room(&self->flappings, &self->flapping_capacity, self->flapping_count + 1, sizeof *self->flappings)) {
+        if (!growing_array_reserve(&self->flappings, &self->flapping_capacity, self->flapping_count + 1, sizeof *self->flappings)) {
             return;
         }
         flapping = &self->flappings[self->flapping_count++];

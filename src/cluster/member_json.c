@@ -8,22 +8,6 @@ static const char *const known[] = {"v",     "id",   "inc",     "nonce",      "b
                                     "build", "held", "standby", "local",      "failed", "address",  "verbs"};
 static const char *const states[MEMBER_STATE_COUNT] = {"active", "leaving", "restarting"};
 
-static void read_verbs(struct document *document, struct member_host *host)
-{
-    const json_t *verbs = document_member(document, document->root, "verbs", JSON_ARRAY, DOCUMENT_OPTIONAL), *entry;
-    size_t i;
-    host->verbs = form_array(document, json_array_size(verbs), sizeof *host->verbs);
-    json_array_foreach((json_t *)(uintptr_t)verbs, i, entry)
-    {
-        const char *verb = json_string_value(entry);
-        if (verb == NULL || host->verbs == NULL || (host->verbs[i] = arena_text(document->arena, verb, strlen(verb))) == NULL) {
-            document_complain(document, "verbs", "holds what is no text");
-            return;
-        }
-        host->verb_count++;
-    }
-}
-
 static void read_host(struct document *document, struct member_host *host)
 {
     const json_t *root = document->root, *capacity = document_member(document, root, "capacity", JSON_OBJECT, DOCUMENT_OPTIONAL);
@@ -43,7 +27,7 @@ static void read_host(struct document *document, struct member_host *host)
     if (!(host->weight > 0)) {
         document_complain(document, "capacity", "has a weight that is not above 0");
     }
-    read_verbs(document, host);
+    host->verbs = form_texts(document, document->root, "verbs", &host->verb_count);
 }
 
 /* {"s1.12": {"lag_bytes": 4096}} or {"s1.4": 981}. */
@@ -91,23 +75,19 @@ static void read_failed(struct document *document, struct member *member)
     }
 }
 
+static const char *state_of(uint32_t i)
+{
+    return states[i];
+}
+
 static void read_all(struct document *document, struct member *member)
 {
     const json_t *root = document->root, *seen = document_member(document, root, "seen", JSON_OBJECT, DOCUMENT_REQUIRED);
-    const char *state = document_text(document, root, "state", DOCUMENT_REQUIRED);
     member->life.id = document_text(document, root, "id", DOCUMENT_REQUIRED);
     member->life.incarnation = form_hex(document, root, "inc");
     member->nonce = form_hex(document, root, "nonce");
     member->beat = form_count(document, root, "beat");
-    member->state = MEMBER_STATE_COUNT;
-    for (uint32_t i = 0; state != NULL && i < MEMBER_STATE_COUNT; i++) {
-        if (strcmp(state, states[i]) == 0) {
-            member->state = i;
-        }
-    }
-    if (member->state == MEMBER_STATE_COUNT) {
-        document_complain(document, "state", "is not known");
-    }
+    member->state = form_choice(document, root, "state", state_of, MEMBER_STATE_COUNT, "is not known");
     if (seen != NULL) {
         member->seen_rev = form_count(document, seen, "rev");
         member->seen_version = form_count(document, seen, "version");

@@ -193,11 +193,15 @@ static void read_round(struct document *document, struct model *model)
     model->round.why = why == NULL ? "" : why;
 }
 
+static const char *state_of(uint32_t i)
+{
+    return model_state_text((enum model_state)i);
+}
+
 static void read_head(struct document *document, struct model *model)
 {
     const json_t *root = document->root;
     const char *job = document_text(document, root, "job", DOCUMENT_REQUIRED);
-    const char *state = document_text(document, root, "state", DOCUMENT_REQUIRED);
     model->job = job == NULL ? "" : job;
     model->rev = form_count(document, root, "rev");
     model->term = form_count(document, root, "term");
@@ -208,15 +212,7 @@ static void read_head(struct document *document, struct model *model)
     model->ctl_rank = document_int(document, root, "ctl_rank", DOCUMENT_REQUIRED, 0);
     model->stateful = form_bool(document, root, "stateful");
     model->unfenced = form_bool(document, root, "unfenced");
-    model->state = MODEL_STATE_COUNT;
-    for (uint32_t i = 0; state != NULL && i < MODEL_STATE_COUNT; i++) {
-        if (strcmp(state, model_state_text(i)) == 0) {
-            model->state = i;
-        }
-    }
-    if (model->state == MODEL_STATE_COUNT) {
-        document_complain(document, "state", "is not known");
-    }
+    model->state = form_choice(document, root, "state", state_of, MODEL_STATE_COUNT, "is not known");
 }
 
 static void read_body_name(struct document *document, struct model *model)

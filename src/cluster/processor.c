@@ -11,23 +11,6 @@ uint64_t processor_request(struct processor *self)
     return self->requests += 2;
 }
 
-bool processor_reserve(void *array, uint32_t *capacity, uint32_t need, size_t bytes)
-{
-    void *old, *grown;
-    if (need <= *capacity) {
-        return true;
-    }
-    uint32_t larger = need < 8 ? 8 : need * 2;
-    memcpy(&old, array, sizeof old);
-    grown = realloc(old, larger * bytes);
-    if (grown == NULL) {
-        return false;
-    }
-    memcpy(array, &grown, sizeof grown);
-    *capacity = larger;
-    return true;
-}
-
 static uint64_t random_incarnation(struct processor *self)
 {
     uint64_t incarnation;

@@ -7,6 +7,7 @@
 #ifndef SPATE_CLUSTER_PROCESSOR_INTERNAL_H
 #define SPATE_CLUSTER_PROCESSOR_INTERNAL_H
 
+#include "base/growing_array.h"
 #include "base/random.h"
 #include "cluster/processor.h"
 
@@ -86,8 +87,6 @@ struct processor {
 };
 
 uint64_t processor_request(struct processor *self);
-/* Grows a malloc'ed array; false: no room. */
-bool processor_reserve(void *array, uint32_t *capacity, uint32_t need, size_t bytes);
 void processor_fence(struct processor *self, const char *why, struct cluster_actions *actions);
 bool processor_is_alive(const struct processor *self); /* the register is this life's */
 

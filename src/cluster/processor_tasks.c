@@ -29,7 +29,7 @@ static struct processor_task *find(struct processor *self, uint64_t task)
 static void announce(struct processor *self, const struct model_task *task, struct cluster_actions *actions)
 {
     uint32_t place = place_of(self, task->task);
-    if (!processor_reserve(&self->tasks, &self->task_capacity, self->task_count + 1, sizeof *self->tasks)) {
+    if (!growing_array_reserve(&self->tasks, &self->task_capacity, self->task_count + 1, sizeof *self->tasks)) {
         actions->failed = true;
         return;
     }
@@ -326,7 +326,7 @@ static bool set_local(struct member_local **list, uint32_t *count, uint32_t *cap
         return true;
     }
     if (!there) {
-        if (!processor_reserve(list, capacity, *count + 1, sizeof **list)) {
+        if (!growing_array_reserve(list, capacity, *count + 1, sizeof **list)) {
             return false;
         }
         memmove(&(*list)[i + 1], &(*list)[i], (*count - i) * sizeof **list);

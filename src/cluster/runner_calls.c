@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/leader_internal.h"
+#include "base/growing_array.h"
 #include "cluster/runner_internal.h"
 #include "cluster/value.h"
 
@@ -146,7 +146,7 @@ static struct cached_member *cached(struct lane *lane, const char *id)
             return &lane->members[i];
         }
     }
-    if (!leader_reserve_room(&lane->members, &lane->member_capacity, lane->member_count + 1, sizeof *lane->members)) {
+    if (!growing_array_reserve(&lane->members, &lane->member_capacity, lane->member_count + 1, sizeof *lane->members)) {
         return NULL;
     }
     struct cached_member *member = &lane->members[lane->member_count++];

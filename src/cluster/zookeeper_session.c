@@ -73,7 +73,7 @@ void zk_rescue(struct zk_session *self)
     }
 }
 
-static void wait_for_change(struct zk_session *self, int64_t us)
+void zk_wait_us(struct zk_session *self, int64_t us)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -100,7 +100,7 @@ static enum status enter(struct zk_session *self, int64_t deadline_us, zhandle_t
             break;
         }
         if (self->state != ZOO_CONNECTED_STATE) {
-            wait_for_change(self, left < PAUSE_US ? left : PAUSE_US);
+            zk_wait_us(self, left < PAUSE_US ? left : PAUSE_US);
         }
     }
     if (status == STATUS_OK) {

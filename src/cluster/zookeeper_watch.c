@@ -105,16 +105,6 @@ static void tell(struct zk_session *self)
     pthread_cond_broadcast(&self->changed);
 }
 
-static void wait_us(struct zk_session *self, int64_t us)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + us % 1000000 * 1000;
-    until.tv_sec += us / 1000000 + ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
-    (void)pthread_cond_timedwait(&self->changed, &self->mutex, &until);
-}
-
 /* Does the session lack its watches, and could have them? A session after another needs them anew. */
 static bool must_arm(const struct zk_session *self)
 {
@@ -150,7 +140,7 @@ static void *service_run(void *argument)
         zk_leases_expire(self);
         pthread_mutex_lock(&self->mutex);
         if (!self->stop && self->pending == 0 && !must_arm(self)) {
-            wait_us(self, rest_us(self));
+            zk_wait_us(self, rest_us(self));
         }
     }
     pthread_mutex_unlock(&self->mutex);

@@ -147,7 +147,7 @@ enum status control_fold_write(const struct control_fold *fold, struct arena *ar
 
 static uint64_t get_count(struct document *document, const json_t *object, const char *member)
 {
-    return json_object_get(object, member) == NULL ? 0 : form_count(document, object, member);
+    return form_count_or(document, object, member, 0);
 }
 
 static const char *get_text(struct document *document, const json_t *object, const char *member)
@@ -175,28 +175,14 @@ static void get_propose(struct document *document, const json_t *entry, struct c
     }
 }
 
-static enum control_state get_state(struct document *document, const json_t *entry)
+static const char *state_of(uint32_t i)
 {
-    const char *text = document_text(document, entry, "state", DOCUMENT_REQUIRED);
-    for (uint32_t i = 0; text != NULL && i < CONTROL_STATE_COUNT; i++) {
-        if (strcmp(text, control_state_text((enum control_state)i)) == 0) {
-            return (enum control_state)i;
-        }
-    }
-    document_complain(document, "state", "is no state of an edit");
-    return CONTROL_STATE_PROPOSED;
+    return control_state_text((enum control_state)i);
 }
 
-static enum control_how get_how(struct document *document, const json_t *entry)
+static const char *how_of(uint32_t i)
 {
-    const char *text = document_text(document, entry, "how", DOCUMENT_REQUIRED);
-    for (uint32_t i = 0; text != NULL && i < CONTROL_HOW_COUNT; i++) {
-        if (strcmp(text, control_how_text((enum control_how)i)) == 0) {
-            return (enum control_how)i;
-        }
-    }
-    document_complain(document, "how", "is no way to apply an edit");
-    return CONTROL_HOW_LEADER;
+    return control_how_text((enum control_how)i);
 }
 
 static void get_failures(struct document *document, const json_t *object, struct control_entry *entry)
@@ -219,21 +205,6 @@ static void get_failures(struct document *document, const json_t *object, struct
     entry->failure_capacity = entry->failure_count;
 }
 
-static void get_sets(struct document *document, const json_t *object, struct control_entry *entry)
-{
-    const json_t *array = document_member(document, object, "sets", JSON_ARRAY, DOCUMENT_OPTIONAL);
-    entry->sets = form_array(document, json_array_size(array), sizeof *entry->sets);
-    for (size_t i = 0; entry->sets != NULL && i < json_array_size(array); i++) {
-        const char *text = json_string_value(json_array_get(array, i));
-        const char *kept = text == NULL ? NULL : arena_text(document->arena, text, strlen(text));
-        if (kept == NULL) {
-            document_complain(document, "sets", "holds what is no text");
-            return;
-        }
-        entry->sets[entry->set_count++] = kept;
-    }
-}
-
 static void get_entry(struct document *document, const json_t *object, struct control_entry *entry)
 {
     const char *id = document_text(document, object, "id", DOCUMENT_REQUIRED);
@@ -243,12 +214,13 @@ static void get_entry(struct document *document, const json_t *object, struct co
         document_complain(document, "id", "does not have 26 digits");
     }
     entry->index = form_count(document, object, "index");
-    entry->state = get_state(document, object);
+    entry->state = form_choice(document, object, "state", state_of, CONTROL_STATE_COUNT, "is no state of an edit");
     entry->at_ms = document_int(document, object, "at_ms", DOCUMENT_REQUIRED, 0);
     get_propose(document, object, &entry->propose);
     entry->decided_ms = (int64_t)get_count(document, object, "decided_ms");
     entry->rank = get_count(document, object, "rank");
-    entry->how = entry->rank == 0 ? CONTROL_HOW_LEADER : get_how(document, object);
+    entry->how = entry->rank == 0 ? CONTROL_HOW_LEADER
+                                  : form_choice(document, object, "how", how_of, CONTROL_HOW_COUNT, "is no way to apply an edit");
     entry->of = (uint32_t)get_count(document, object, "of");
     entry->applied = (uint32_t)get_count(document, object, "applied");
     entry->version = get_count(document, object, "version");
@@ -258,7 +230,7 @@ static void get_entry(struct document *document, const json_t *object, struct co
     entry->reason = get_text(document, object, "reason");
     entry->warning = get_text(document, object, "warning");
     entry->result = document_json(document, object, "result");
-    get_sets(document, object, entry);
+    entry->sets = form_texts(document, object, "sets", &entry->set_count);
     get_failures(document, object, entry);
 }
 

@@ -5,21 +5,9 @@
 #include "cluster/form.h"
 
 enum { RECORD_FORM = 1 };
+static const char no_choice[] = "is none of the values that it can have";
 #define COMMON_MEMBERS "v", "kind", "id", "at_ms", "term"
 
-/* The index of a text in a list; a complaint when it is not there. */
-static uint32_t form_choice(struct document *document, const json_t *object, const char *member, const char *(*text_of)(uint32_t),
-                            uint32_t count)
-{
-    const char *text = document_text(document, object, member, DOCUMENT_REQUIRED);
-    for (uint32_t i = 0; text != NULL && i < count; i++) {
-        if (strcmp(text_of(i), text) == 0) {
-            return i;
-        }
-    }
-    document_complain(document, member, "is none of the values that it can have");
-    return 0;
-}
 #define CHOICE(name)                                                                                                                       \
     static const char *name##_of(uint32_t i)                                                                                               \
     {                                                                                                                                      \
@@ -31,11 +19,6 @@ CHOICE(verdict)
 CHOICE(outcome)
 #undef CHOICE
 
-static uint64_t count_or(struct document *document, const json_t *object, const char *member, uint64_t absent)
-{
-    return json_object_get(object, member) == NULL ? absent : form_count(document, object, member);
-}
-
 static void read_sha256(struct document *document, const json_t *object, const char *member, char sha256[CONTROL_SHA256_BYTES])
 {
     const char *text = document_text(document, object, member, DOCUMENT_REQUIRED);
@@ -44,23 +27,6 @@ static void read_sha256(struct document *document, const json_t *object, const c
         return;
     }
     memcpy(sha256, text, CONTROL_SHA256_BYTES);
-}
-
-static const char **read_texts(struct document *document, const json_t *object, const char *member, uint32_t *count)
-{
-    const json_t *array = document_member(document, object, member, JSON_ARRAY, DOCUMENT_OPTIONAL);
-    const char **texts = form_array(document, json_array_size(array), sizeof *texts);
-    *count = 0;
-    for (size_t i = 0; texts != NULL && i < json_array_size(array); i++) {
-        const char *text = json_string_value(json_array_get(array, i));
-        if (text == NULL) {
-            document_complain(document, member, "holds what is no text");
-            break;
-        }
-        texts[i] = arena_text(document->arena, text, strlen(text));
-        *count += texts[i] != NULL;
-    }
-    return texts;
 }
 
 static void read_args(struct document *document, struct control_propose *propose)
@@ -84,8 +50,8 @@ static void read_propose(struct document *document, struct control_record *recor
     propose->deadline_ms = document_int(document, root, "deadline_ms", DOCUMENT_OPTIONAL, 0);
     propose->expects_version = json_object_get(expect, "version") != NULL;
     propose->expects_rank = json_object_get(expect, "rank") != NULL;
-    propose->expect_version = count_or(document, expect, "version", 0);
-    propose->expect_rank = count_or(document, expect, "rank", 0);
+    propose->expect_version = form_count_or(document, expect, "version", 0);
+    propose->expect_rank = form_count_or(document, expect, "rank", 0);
     read_args(document, propose);
 }
 
@@ -128,7 +94,7 @@ static void read_decide(struct document *document, struct control_record *record
     struct control_decide *decide = &record->decide;
     const json_t *root = document->root;
     decide->ref = form_count(document, root, "ref");
-    decide->verdict = form_choice(document, root, "verdict", verdict_of, CONTROL_VERDICT_COUNT);
+    decide->verdict = form_choice(document, root, "verdict", verdict_of, CONTROL_VERDICT_COUNT, no_choice);
     decide->code = document_text(document, root, "code", DOCUMENT_OPTIONAL);
     decide->reason = document_text(document, root, "reason", DOCUMENT_OPTIONAL);
     decide->warning = document_text(document, root, "warning", DOCUMENT_OPTIONAL);
@@ -136,11 +102,11 @@ static void read_decide(struct document *document, struct control_record *record
         decide->duplicate_of = form_count(document, root, "duplicate_of");
     } else if (decide->verdict == CONTROL_ACCEPT) {
         decide->rank = form_count(document, root, "rank");
-        decide->how = form_choice(document, root, "how", how_of, CONTROL_HOW_COUNT);
+        decide->how = form_choice(document, root, "how", how_of, CONTROL_HOW_COUNT, no_choice);
         decide->of = (uint32_t)form_count(document, root, "of");
         decide->version = form_count(document, root, "version");
-        decide->sets = read_texts(document, root, "sets", &decide->set_count);
-        decide->clears = read_texts(document, root, "clears", &decide->clear_count);
+        decide->sets = form_texts(document, root, "sets", &decide->set_count);
+        decide->clears = form_texts(document, root, "clears", &decide->clear_count);
     }
 }
 
@@ -234,10 +200,10 @@ static void read_close(struct document *document, struct control_record *record)
     struct control_close *close = &record->close;
     const json_t *root = document->root;
     close->ref = form_count(document, root, "ref");
-    close->outcome = form_choice(document, root, "outcome", outcome_of, CONTROL_OUTCOME_COUNT);
+    close->outcome = form_choice(document, root, "outcome", outcome_of, CONTROL_OUTCOME_COUNT, no_choice);
     close->applied = (uint32_t)form_count(document, root, "applied");
     close->failed = (uint32_t)form_count(document, root, "failed");
-    close->by = count_or(document, root, "by", 0);
+    close->by = form_count_or(document, root, "by", 0);
     close->result = document_json(document, root, "result");
     close->reason = document_text(document, root, "reason", DOCUMENT_OPTIONAL);
 }
@@ -313,7 +279,7 @@ enum status control_record_read(const char *name, struct text json, struct arena
     struct document document;
     *record = (struct control_record){0};
     TRY(document_open(name, json, RECORD_FORM, arena, &document, err));
-    record->kind = form_choice(&document, document.root, "kind", kind_of, CONTROL_KIND_COUNT);
+    record->kind = form_choice(&document, document.root, "kind", kind_of, CONTROL_KIND_COUNT, no_choice);
     const char *id = document_text(&document, document.root, "id", DOCUMENT_REQUIRED);
     if (id != NULL && strlen(id) == CONTROL_ID_BYTES - 1) {
         memcpy(record->id, id, CONTROL_ID_BYTES);

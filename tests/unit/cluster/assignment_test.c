@@ -10,14 +10,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "../support/arena.h"
 #include "base/random.h"
 #include "cluster/assignment.h"
 
 enum { MEMBERS = 64, TASKS = 5000, COPIES = 2000, ROUNDS = 3000, SEED = 20261130 };
 
-static struct budget budget;
-static struct arena *arena;
-static struct error err;
 static struct random_source random_numbers;
 static struct assignment_member members[MEMBERS];
 static struct assignment_task tasks[TASKS];
@@ -253,20 +251,10 @@ static void assignment_of_5000_tasks_to_64_members_is_fast(void **state)
     assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 2); /* some 3 ms each without sanitizers */
 }
 
-static int open_arena(void **state)
+static int open_all(void **state)
 {
-    (void)state;
     random_open(&random_numbers, SEED);
-    budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
-    arena = arena_create(&budget, "test");
-    return arena == NULL;
-}
-
-static int close_arena(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return 0;
+    return open_arena(state);
 }
 
 int main(void)
@@ -279,5 +267,5 @@ int main(void)
         cmocka_unit_test(assignment_warms_up_before_a_task_with_state_moves),
         cmocka_unit_test(assignment_of_5000_tasks_to_64_members_is_fast),
     };
-    return cmocka_run_group_tests(tests, open_arena, close_arena);
+    return cmocka_run_group_tests(tests, open_all, close_arena);
 }

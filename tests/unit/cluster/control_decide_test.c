@@ -7,13 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../support/arena.h"
 #include "cluster/control/decide.h"
 #include "cluster/task_id.h"
 
 /* A log in memory, and a leader over it. */
-static struct budget budget;
-static struct arena *arena;
-static struct error err;
 static struct random_source chance;
 static struct control_fold *fold;
 static struct control_world world;
@@ -413,19 +411,6 @@ static int tear_down(void **state)
 {
     control_fold_destroy(fold);
     arena_reset(arena);
-    return 0;
-}
-
-static int open_arena(void **state)
-{
-    budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
-    arena = arena_create(&budget, "test");
-    return arena == NULL;
-}
-
-static int close_arena(void **state)
-{
-    arena_destroy(arena);
     return 0;
 }
 

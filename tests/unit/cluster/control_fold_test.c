@@ -7,12 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../support/arena.h"
 #include "cluster/control/fold.h"
 #include "cluster/task_id.h"
 
-static struct budget budget;
-static struct arena *arena;
-static struct error err;
 static struct random_source chance;
 
 static uint64_t pick(uint64_t below)
@@ -311,18 +309,10 @@ static void a_body_that_is_none_is_refused(void **state)
     assert_int_equal(control_fold_read("body", TEXT("{\"v\":2}"), &budget, &fold, &err), STATUS_UNSUPPORTED);
 }
 
-static int open_arena(void **state)
+static int open_all(void **state)
 {
-    budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
     random_open(&chance, 1);
-    arena = arena_create(&budget, "test");
-    return arena == NULL;
-}
-
-static int close_arena(void **state)
-{
-    arena_destroy(arena);
-    return 0;
+    return open_arena(state);
 }
 
 int main(void)
@@ -336,5 +326,5 @@ int main(void)
         cmocka_unit_test(a_snapshot_forgets_only_what_is_final),
         cmocka_unit_test(a_body_that_is_none_is_refused),
     };
-    return cmocka_run_group_tests(tests, open_arena, close_arena);
+    return cmocka_run_group_tests(tests, open_all, close_arena);
 }

@@ -7,15 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../support/arena.h"
 #include "cluster/control/decide.h"
 #include "cluster/control/log_register.h"
 #include "memory_session.h"
 
 #define PREFIX "jobs/orders-7k2d"
 
-static struct budget budget;
-static struct arena *arena;
-static struct error err;
 static struct random_source chance;
 static struct memory_session *memory;
 static struct control_ground ground;
@@ -373,19 +371,6 @@ static int tear_down(void **state)
 {
     memory_session_destroy(memory);
     arena_reset(arena);
-    return 0;
-}
-
-static int open_arena(void **state)
-{
-    budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
-    arena = arena_create(&budget, "test");
-    return arena == NULL;
-}
-
-static int close_arena(void **state)
-{
-    arena_destroy(arena);
     return 0;
 }
 

@@ -7,11 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/arena.h"
 #include "cluster/control/record.h"
-
-static struct budget budget;
-static struct arena *arena;
-static struct error err;
 
 #define HEAD(kind) "{\"v\":1,\"kind\":\"" kind "\",\"id\":\"01HQZX3V5J0000000000000000\",\"at_ms\":1790000000000,"
 #define SHA        "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -138,19 +135,6 @@ static void codes_of_the_log_have_its_name(void **state)
     char text[CONTROL_CODE_BYTES];
     assert_string_equal(control_code_text(ERROR_CTL_KEY_REUSED, text), "CTL-KEY-REUSED");
     assert_string_equal(control_code_text(ERROR_UNKNOWN_COLUMN, text), "SPATE-1042");
-}
-
-static int open_arena(void **state)
-{
-    budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
-    arena = arena_create(&budget, "test");
-    return arena == NULL;
-}
-
-static int close_arena(void **state)
-{
-    arena_destroy(arena);
-    return 0;
 }
 
 int main(void)

@@ -8,11 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/arena.h"
 #include "cluster/control/verbs.h"
-
-static struct budget budget;
-static struct arena *arena;
-static struct error err;
 
 #define SHA "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
@@ -200,19 +197,6 @@ static void a_verb_describes_itself(void **state)
     assert_non_null(strstr(text.bytes, "Required. (an array of whole numbers"));
     assert_non_null(strstr(text.bytes, "undone by core.partitions.remove"));
     text_builder_close(&text);
-}
-
-static int open_arena(void **state)
-{
-    budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
-    arena = arena_create(&budget, "test");
-    return arena == NULL;
-}
-
-static int close_arena(void **state)
-{
-    arena_destroy(arena);
-    return 0;
 }
 
 int main(void)

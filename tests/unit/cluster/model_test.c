@@ -8,14 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/arena.h"
 #include "cluster/member.h"
 #include "cluster/model.h"
 #include "cluster/value.h"
 #include "cluster/driver.h"
-
-static struct budget budget;
-static struct arena *arena;
-static struct error err;
 
 static const char example[] =
     "{\"v\":1,\"job\":\"orders-7k2d\",\"rev\":311,\"term\":7,\"leader\":\"w1#5f3a\",\"nonce\":\"c0ffee17\",\"version\":42,\"state\":"
@@ -211,21 +208,6 @@ static void task_and_life_texts_are_parsed_strictly(void **state)
     assert_string_equal(life.id, "a#b");
     assert_false(life_parse("w2", arena, &life) || life_parse("#1", arena, &life) || life_parse("w2#", arena, &life) ||
                  life_parse("w2#12345678901234567", arena, &life));
-}
-
-static int open_arena(void **state)
-{
-    (void)state;
-    budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
-    arena = arena_create(&budget, "test");
-    return arena == NULL;
-}
-
-static int close_arena(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return budget.used_bytes != 0;
 }
 
 int main(void)

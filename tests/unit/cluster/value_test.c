@@ -7,12 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/arena.h"
 #include "cluster/driver.h"
 #include "cluster/value.h"
-
-static struct budget budget;
-static struct arena *arena;
-static struct error err;
 
 static void value_unseal_gives_what_was_sealed(void **state)
 {
@@ -54,21 +51,6 @@ static void value_seal_refuses_what_a_register_cannot_hold(void **state)
     assert_int_equal(value.length, CLUSTER_VALUE_MAX);
     assert_int_equal(value_seal((struct text){large, CLUSTER_VALUE_MAX - 15}, arena, &value, &err), STATUS_LIMIT);
     free(large);
-}
-
-static int open_arena(void **state)
-{
-    (void)state;
-    budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
-    arena = arena_create(&budget, "test");
-    return arena == NULL;
-}
-
-static int close_arena(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return 0;
 }
 
 int main(void)

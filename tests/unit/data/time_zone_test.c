@@ -4,27 +4,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "../support/arena.h"
 #include "data/calendar.h"
 #include "data/time_zone.h"
-
-static struct budget budget;
-static struct arena *arena;
-static struct error err;
-
-static int open_arena(void **state)
-{
-    (void)state;
-    budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
-    arena = arena_create(&budget, "test");
-    return arena == NULL;
-}
-
-static int close_arena(void **state)
-{
-    (void)state;
-    arena_destroy(arena);
-    return 0;
-}
 
 static const struct time_zone *zone_of(const char *name)
 {
