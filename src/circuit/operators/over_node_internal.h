@@ -69,8 +69,6 @@ static inline struct over_partition **over_partition_place(struct over_node *sel
 enum status over_partition_at(struct over_node *self, uint32_t slot, struct over_partition **partition, struct error *err);
 /* Adds to a partition's sorted rows; by time: sees to it that it comes up when its first row is due. */
 enum status over_put_sorted(struct over_node *self, struct over_partition *partition, const struct sorted_item *item, struct error *err);
-/* Any order: computes what the partition shows, emits nothing. */
-enum status over_show_again(struct over_node *self, struct over_partition *partition, struct error *err);
 
 /* Parts of a partition that have changed, for checkpoints and the database. */
 enum { OVER_PART_PLACE, OVER_PART_WAITING, OVER_PART_ITEMS, OVER_PARTS, OVER_PART_ROWS = 0 /* any order */ };
@@ -81,6 +79,12 @@ int64_t over_idle_due(const struct over_node *self, const struct over_partition 
 enum status over_note_idle(struct over_node *self, struct over_partition *partition, struct error *err);
 void over_partition_free(struct over_node *self, struct over_partition *partition);
 enum status over_drop_row(struct over_node *self, row_handle row, struct error *err); /* at the end of the tick */
+
+/* over_node_any_order.c */
+/* Computes a changed partition again and emits what differs; one without rows goes. */
+enum status over_settle(struct over_node *self, struct over_partition *partition, struct error *err);
+/* Computes what the partition shows, emits nothing. */
+enum status over_show_again(struct over_node *self, struct over_partition *partition, struct error *err);
 
 /* over_node_ttl.c */
 /* Partitions of the chunk's rows whose time is over begin anew. */

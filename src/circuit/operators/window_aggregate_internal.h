@@ -68,6 +68,15 @@ struct window_aggregate {
 /* The pane of a slice for the windows from `first` on. */
 enum status window_pane_find(struct window_aggregate *self, int64_t start, const struct window_bounds *first, int64_t last_end,
                              struct pane **pane, struct error *err);
+/* The watermark (or the clock's time) from which a window ending at `end` is closed. */
+int64_t window_closes(const struct window_aggregate *self, int64_t end);
+enum status window_pane_list_add(struct window_aggregate *self, struct pane_list *list, struct pane *pane, struct error *err);
+/* Frees it; the index and the database may still have it. */
+void window_pane_close(struct window_aggregate *self, struct pane *pane);
+
+/* window_aggregate_close.c */
+/* Emits and drops what the watermark has reached. */
+enum status window_close_due(struct window_aggregate *self, int64_t watermark, struct error *err);
 /* `waiting` in the order in which its panes begin to count. */
 void window_sort_waiting(struct window_aggregate *self);
 /* Takes in the panes that count from the window ending at `end` on; they are the first that wait. Then the first *next are to be dropped. */
