@@ -8,6 +8,7 @@
 
 #include "api/coordination_handle.h"
 #include "api/public_error.h"
+#include "base/condition.h"
 
 enum { OPTIONS_MAX = 128 };
 _Static_assert(sizeof(struct spate_register_version) == sizeof(struct cluster_version), "one is copied into the other");
@@ -45,12 +46,7 @@ void coordination_wait(struct spate_coordinator *coordinator, int64_t until_us)
         pthread_cond_wait(&coordinator->changed, &coordinator->mutex);
         return;
     }
-    int64_t left_us = until_us - coordination_now();
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at); /* what a condition can wait by */
-    int64_t at_us = (int64_t)at.tv_sec * 1000000 + at.tv_nsec / 1000 + (left_us < 0 ? 0 : left_us);
-    at = (struct timespec){.tv_sec = at_us / 1000000, .tv_nsec = at_us % 1000000 * 1000};
-    pthread_cond_timedwait(&coordinator->changed, &coordinator->mutex, &at);
+    condition_wait_us(&coordinator->changed, &coordinator->mutex, until_us - coordination_now());
 }
 
 void coordination_sleep(int64_t until_us)
@@ -181,12 +177,8 @@ static void free_coordinator(struct spate_coordinator *self)
 static enum status open_all(const char *uri, const char *const *options, struct spate_coordinator **coordinator, struct error *err)
 {
     struct spate_coordinator *self;
-    pthread_condattr_t monotonic;
     TRY_ALLOC(self, calloc(1, sizeof *self), err);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&self->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    condition_init(&self->changed);
     pthread_mutex_init(&self->mutex, NULL);
     random_open(&self->random, 0);
     choose_name(self);

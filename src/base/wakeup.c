@@ -1,19 +1,14 @@
 #include "base/wakeup.h"
 
-#include <errno.h>
-#include <time.h>
+#include "base/condition.h"
 
 /* Some 50 us: about what it costs to block and be woken. */
 enum { SPIN_ROUNDS = 1000 };
 
 void wakeup_init(struct wakeup *wakeup)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&wakeup->mutex, NULL);
-    pthread_cond_init(&wakeup->condition, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&wakeup->condition);
     atomic_init(&wakeup->count, 0);
 }
 
@@ -38,18 +33,9 @@ uint64_t wakeup_read(struct wakeup *wakeup)
 
 void wakeup_wait(struct wakeup *wakeup, uint64_t seen, int64_t timeout_us)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += timeout_us / 1000000;
-    until.tv_nsec += timeout_us % 1000000 * 1000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    const struct timespec until = condition_deadline(timeout_us);
     pthread_mutex_lock(&wakeup->mutex);
-    int result = 0;
-    while (wakeup_read(wakeup) == seen && result != ETIMEDOUT) {
-        result = pthread_cond_timedwait(&wakeup->condition, &wakeup->mutex, &until);
+    while (wakeup_read(wakeup) == seen && condition_wait(&wakeup->condition, &wakeup->mutex, &until)) {
     }
     pthread_mutex_unlock(&wakeup->mutex);
 }

@@ -7,10 +7,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cancel.h"
+#include "base/condition.h"
 #include "circuit/marker_snapshot.h"
 
 enum { RING_BATCHES = 64, WAIT_MAX_US = 100000, LED_POLL_US = 500, LED_PATIENCE_US = 10000000 };
@@ -80,15 +80,10 @@ static size_t batch_size(const struct batch *batch)
 
 static void ring_wait_us(struct source_ring *ring, int64_t us)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
     us = us < 1000 ? 1000 : us > WAIT_MAX_US ? WAIT_MAX_US : us;
-    until.tv_nsec += us * 1000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&ring->mutex);
     if (!ring->closing) {
-        pthread_cond_timedwait(&ring->changed, &ring->mutex, &until);
+        condition_wait_us(&ring->changed, &ring->mutex, us);
     }
     pthread_mutex_unlock(&ring->mutex);
 }
@@ -292,7 +287,7 @@ enum status source_ring_open(const struct source_ring_spec *spec, struct source_
     created->wakeup = spec->wakeup;
     created->inlined = true; /* until it is started */
     pthread_mutex_init(&created->mutex, NULL);
-    pthread_cond_init(&created->changed, NULL);
+    condition_init(&created->changed);
     enum status status = ring_open_reader(created, spec, err);
     if (status == STATUS_OK && !spec->led) {
         status = ring_start(created, err);

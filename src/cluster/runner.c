@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/condition.h"
 #include "cluster/runner_internal.h"
 
 enum { WAIT_MAX_MS = 1000 /* a clock that ran on while the machine slept is looked at again so soon */ };
@@ -176,15 +177,11 @@ static struct posted *wait_for_event(struct runner *runner, int64_t wake_us)
 {
     while (runner->first == NULL && !runner->stopping) {
         int64_t wait_us = wake_us - runner_now_us(), most_us = (int64_t)WAIT_MAX_MS * 1000;
-        struct timespec until;
         if (wait_us <= 0) {
             return NULL;
         }
         wait_us = wait_us > most_us ? most_us : wait_us;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += (time_t)((until.tv_nsec / 1000 + wait_us) / 1000000);
-        until.tv_nsec = (long)((until.tv_nsec / 1000 + wait_us) % 1000000) * 1000;
-        pthread_cond_timedwait(&runner->condition, &runner->mutex, &until);
+        condition_wait_us(&runner->condition, &runner->mutex, wait_us);
     }
     struct posted *posted = runner->first;
     if (posted != NULL) {
@@ -251,12 +248,8 @@ static enum status start_threads(struct runner *runner, struct error *err)
 
 static enum status prepare(struct runner *runner, struct error *err)
 {
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&runner->mutex, NULL);
-    pthread_cond_init(&runner->condition, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    condition_init(&runner->condition);
     for (uint32_t i = 0; i < LANE_COUNT; i++) {
         runner->lanes[i].runner = runner;
         runner->lanes[i].kind = i;

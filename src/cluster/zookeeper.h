@@ -72,8 +72,6 @@ enum status zk_call(struct zk_session *self, enum zk_kind kind, zk_request reque
 /* A request that the client took just when its session ended is never answered. When the session is over and such a call still waits after the
  * call's time, its client is closed, which ends the call. On the service thread, with the mutex held. */
 void zk_rescue(struct zk_session *self);
-/* Until `changed`, at most so long; with the mutex held. */
-void zk_wait_us(struct zk_session *self, int64_t us);
 /* For what no caller expects. */
 enum status zk_fail(const struct zk_session *self, int rc, const char *what, const char *path, struct error *err);
 /* Waits until this client's server has what was committed before. As a part of a zk_request. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/condition.h"
 #include "base/module.h"
 #include "base/option.h"
 #include "build_id.h"
@@ -102,13 +103,9 @@ static enum status session_create(const struct zk_settings *settings, const stru
                                   struct zk_session **session, struct error *err)
 {
     struct zk_session *self;
-    pthread_condattr_t monotonic;
     TRY_ALLOC(self, calloc(1, sizeof *self), err);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&self->mutex, NULL);
-    pthread_cond_init(&self->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    condition_init(&self->changed);
     self->base.driver = &zk_driver;
     self->clock = environment->clock;
     self->call_timeout_us = settings->call_timeout.us;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/condition.h"
 #include "cluster/zookeeper.h"
 
 enum { PAUSE_US = 50000, GOODBYE_ATTEMPTS = 400, TOO_LARGE = 1200000 /* jute.maxbuffer is 1 MiB */ };
@@ -73,16 +74,6 @@ void zk_rescue(struct zk_session *self)
     }
 }
 
-void zk_wait_us(struct zk_session *self, int64_t us)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + us % 1000000 * 1000;
-    until.tv_sec += us / 1000000 + ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
-    (void)pthread_cond_timedwait(&self->changed, &self->mutex, &until);
-}
-
 /* The client, connected; it is the caller's until leave(). */
 static enum status enter(struct zk_session *self, int64_t deadline_us, zhandle_t **handle, struct error *err)
 {
@@ -100,7 +91,7 @@ static enum status enter(struct zk_session *self, int64_t deadline_us, zhandle_t
             break;
         }
         if (self->state != ZOO_CONNECTED_STATE) {
-            zk_wait_us(self, left < PAUSE_US ? left : PAUSE_US);
+            condition_wait_us(&self->changed, &self->mutex, left < PAUSE_US ? left : PAUSE_US);
         }
     }
     if (status == STATUS_OK) {

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/condition.h"
 #include "cluster/zookeeper.h"
 
 enum { DEPTH_MAX = 32, ARM_PAUSE_US = 20000, SERVICE_PAUSE_US = 3600 * INT64_C(1000000) };
@@ -140,7 +141,7 @@ static void *service_run(void *argument)
         zk_leases_expire(self);
         pthread_mutex_lock(&self->mutex);
         if (!self->stop && self->pending == 0 && !must_arm(self)) {
-            zk_wait_us(self, rest_us(self));
+            condition_wait_us(&self->changed, &self->mutex, rest_us(self));
         }
     }
     pthread_mutex_unlock(&self->mutex);

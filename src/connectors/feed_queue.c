@@ -1,4 +1,5 @@
 #include "connectors/feed_queue.h"
+#include "base/condition.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -43,11 +44,7 @@ enum status feed_create(struct budget *budget, const struct type *row, uint32_t 
     created->budget = budget;
     created->partition_count = partition_count;
     pthread_mutex_init(&created->mutex, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&created->pushed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&created->pushed);
     *feed = created;
     return STATUS_OK;
 }
@@ -155,15 +152,8 @@ static struct feed_entry *next_entry(const struct feed_cursor *cursor)
 
 static void wait_for_rows(const struct feed_cursor *cursor, int64_t wait_us)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + wait_us * 1000;
-    until.tv_sec += ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
-    while (next_entry(cursor) == NULL && !cursor->feed->ended) {
-        if (pthread_cond_timedwait(&cursor->feed->pushed, &cursor->feed->mutex, &until) != 0) {
-            return;
-        }
+    const struct timespec until = condition_deadline(wait_us);
+    while (next_entry(cursor) == NULL && !cursor->feed->ended && condition_wait(&cursor->feed->pushed, &cursor->feed->mutex, &until)) {
     }
 }
 

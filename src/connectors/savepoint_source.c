@@ -7,11 +7,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/condition.h"
 #include "connectors/built_in.h"
 #include "connectors/position.h"
 #include "state/saved_tables.h"
 
-enum { PATIENCE_NS = 100000000 };
+enum { PATIENCE_US = 100000 };
 
 struct savepoint_settings {
     const char *path, *operator_id, *table;
@@ -320,7 +321,7 @@ static enum status savepoint_reader_open(struct source *source, uint32_t partiti
         return error_set(err, ERROR_BUDGET_SPENT, "no room for a reader");
     }
     pthread_mutex_init(&self->mutex, NULL);
-    pthread_cond_init(&self->changed, NULL);
+    condition_init(&self->changed);
     *reader = &self->base;
     return STATUS_OK;
 }
@@ -357,14 +358,10 @@ static enum status start(struct savepoint_reader *self, struct error *err)
 /* The next batch becomes `current`; READ_IDLE: it is not there yet. */
 static enum status fetch(struct savepoint_reader *self, enum read_state *state, struct error *err)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += PATIENCE_NS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    const struct timespec until = condition_deadline(PATIENCE_US);
     enum status status = STATUS_OK;
     pthread_mutex_lock(&self->mutex);
-    while (self->given.count == 0 && !self->ended && pthread_cond_timedwait(&self->changed, &self->mutex, &until) == 0) {
+    while (self->given.count == 0 && !self->ended && condition_wait(&self->changed, &self->mutex, &until)) {
     }
     *state = self->given.count > 0 ? READ_ROWS : self->ended ? READ_END : READ_IDLE;
     if (*state == READ_ROWS) {

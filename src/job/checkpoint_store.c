@@ -8,10 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/condition.h"
 #include "job/checkpointer_internal.h"
 #include "job/job_lock.h"
 
-enum { LISTEN_S = 5 };
+enum { LISTEN_US = 5000000 };
 
 void checkpoint_generation_close(struct generation *generation)
 {
@@ -181,12 +182,10 @@ bool checkpointer_is_asked(struct checkpointer *self)
 static void wait_for_work(struct checkpointer *self)
 {
     while (self->writing != WRITING_BUSY && !self->leaving) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += LISTEN_S;
+        const struct timespec until = condition_deadline(LISTEN_US);
         if (!self->listens) {
             pthread_cond_wait(&self->changed, &self->mutex);
-        } else if (pthread_cond_timedwait(&self->changed, &self->mutex, &until) == ETIMEDOUT) {
+        } else if (!condition_wait(&self->changed, &self->mutex, &until)) {
             pthread_mutex_unlock(&self->mutex);
             checkpoint_listen(self);
             pthread_mutex_lock(&self->mutex);

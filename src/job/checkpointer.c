@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "job/checkpointer_internal.h"
+#include "base/condition.h"
 #include "job/job_lock.h"
 #include "storage/job_definition.h"
 
@@ -46,7 +47,7 @@ enum status checkpointer_open(const struct checkpointer_spec *spec, struct check
     *self =
         (struct checkpointer){.spec = *spec, .lock = -1, .stream = {.descriptor = -1}, .next_full = true, .next_number = 1, .message = ""};
     pthread_mutex_init(&self->mutex, NULL);
-    pthread_cond_init(&self->changed, NULL);
+    condition_init(&self->changed);
     self->arena = arena_create(spec->budget, "checkpointer");
     self->found_arena = arena_create(spec->budget, "checkpoint");
     struct random_source random;

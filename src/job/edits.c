@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/condition.h"
 #include "cluster/control/decide.h"
 #include "cluster/control/log_register.h"
 #include "cluster/task_id.h"
@@ -280,22 +280,12 @@ static void note_trouble(struct edits *self, const struct error *trouble)
     pthread_mutex_unlock(&self->mutex);
 }
 
-static void deadline_in(int64_t ms, struct timespec *at)
-{
-    clock_gettime(CLOCK_REALTIME, at);
-    at->tv_sec += ms / 1000;
-    at->tv_nsec += ms % 1000 * 1000000;
-    at->tv_sec += at->tv_nsec / 1000000000;
-    at->tv_nsec %= 1000000000;
-}
-
 static void *run_thread(void *context)
 {
     struct edits *self = context;
     int64_t give_up_us = 0;
     for (bool ends = false; !ends;) {
         struct error err = {0};
-        struct timespec at;
         bool good = one_pass(self, &err) == STATUS_OK;
         if (!good) {
             note_trouble(self, &err);
@@ -309,9 +299,8 @@ static void *run_thread(void *context)
             give_up_us = give_up_us == 0 ? now_us + CLOSE_PATIENCE_MS * 1000 : give_up_us;
             ends = (good && self->acknowledged >= self->committed) || now_us > give_up_us;
         }
-        deadline_in(self->leaving ? POLL_MS / 5 : POLL_MS, &at);
         if (!ends) {
-            (void)pthread_cond_timedwait(&self->changed, &self->mutex, &at);
+            condition_wait_us(&self->changed, &self->mutex, (self->leaving ? POLL_MS / 5 : POLL_MS) * INT64_C(1000));
         }
         pthread_mutex_unlock(&self->mutex);
     }
@@ -417,7 +406,7 @@ enum status edits_open(const struct edits_spec *spec, struct edits **edits, stru
     }
     self->spec = *spec;
     pthread_mutex_init(&self->mutex, NULL);
-    pthread_cond_init(&self->changed, NULL);
+    condition_init(&self->changed);
     random_open(&self->random, 0);
     (void)edits_prefix(spec->job_id, self->prefix);
     (void)life_text((struct life){"run", random_next(&self->random)}, self->life);

@@ -6,8 +6,9 @@
 #include <time.h>
 
 #include "base/buffer.h"
+#include "base/condition.h"
 
-enum { RING_PIECES = 8, JOIN_SECONDS = 1 };
+enum { RING_PIECES = 8, JOIN_US = 1000000 };
 
 struct piece {
     char *bytes;
@@ -119,10 +120,8 @@ static void relay_file(struct file_relay *relay, uint32_t chain, uint32_t file)
 /* Those that have not joined by now have no thread of their own and would keep the others waiting. */
 static void wait_for_all(struct file_relay *relay)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += JOIN_SECONDS;
-    while (relay->joined < relay->count && pthread_cond_timedwait(&relay->changed, &relay->mutex, &until) == 0) {
+    const struct timespec until = condition_deadline(JOIN_US);
+    while (relay->joined < relay->count && condition_wait(&relay->changed, &relay->mutex, &until)) {
     }
     for (uint32_t i = 0; i < relay->count; i++) {
         relay->readers[i].alone = !relay->readers[i].joined;
@@ -244,7 +243,7 @@ enum status file_relay_open(const struct job_image *image, uint32_t workers, str
     opened->image = image;
     opened->count = workers;
     pthread_mutex_init(&opened->mutex, NULL);
-    pthread_cond_init(&opened->changed, NULL);
+    condition_init(&opened->changed);
     int failed = pthread_create(&opened->thread, NULL, relay_main, opened);
     if (failed != 0) {
         pthread_mutex_destroy(&opened->mutex);

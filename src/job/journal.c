@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/condition.h"
 #include "base/utf8.h"
 #include "storage/metric_store.h"
 #include "storage/retention.h"
@@ -133,13 +133,7 @@ static void wait_until_due(struct journal *self)
             return;
         }
         left_us = left_us < 60000000 ? left_us : 60000000;
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += left_us / 1000000;
-        until.tv_nsec += (long)(left_us % 1000000) * 1000;
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        (void)pthread_cond_timedwait(&self->changed, &self->mutex, &until);
+        condition_wait_us(&self->changed, &self->mutex, left_us);
     }
 }
 
@@ -221,11 +215,7 @@ enum status journal_open(struct storage *storage, const char *job, const char *i
     TRY_ALLOC(self, self, err);
     self->storage = storage;
     pthread_mutex_init(&self->mutex, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&self->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&self->changed);
     enum status status = start(self, job, incarnation, err);
     if (status != STATUS_OK) {
         journal_free(self);
