@@ -1,7 +1,6 @@
 /* The thread that brings a checkpoint to the storage. The job's thread touches `pending` and the generations only while the thread is not
  * BUSY. */
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
