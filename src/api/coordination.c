@@ -119,6 +119,27 @@ static enum status split(const char *const *texts, struct arena *arena, struct s
     return STATUS_OK;
 }
 
+/* The others are about members and tasks of a job, which a coordinator does not have. */
+static enum status check_timing(const struct split_options *options, struct error *err)
+{
+    static const char *const own[] = {"lease.ttl", "heartbeat", "lease.margin", "stop.bound", "lease.retry", "poll"};
+    for (size_t i = 0; i < options->timing_count; i++) {
+        const char *name = options->timing[i].name + strlen("cluster.");
+        bool acts = false;
+        for (size_t k = 0; k < ARRAY_LENGTH(own) && !acts; k++) {
+            acts = strcmp(name, own[k]) == 0;
+        }
+        if (!acts) {
+            return error_set(
+                err, ERROR_INVALID_OPTION,
+                "a coordinator has no option 'cluster.%.100s'; of cluster.* it has lease.ttl, heartbeat, lease.margin, stop.bound, "
+                "lease.retry, poll",
+                name);
+        }
+    }
+    return STATUS_OK;
+}
+
 /* host#pid#number: a session's own, so that a process's end can be told from it where the driver can. */
 static void choose_name(struct spate_coordinator *self)
 {
@@ -138,6 +159,9 @@ static enum status open_session(struct spate_coordinator *self, const char *uri,
     TRY_GOTO(done, status, split(texts, call.arena, &options, err));
     TRY_GOTO(done, status, cluster_open(uri, options.driver, options.driver_count, &environment, &self->session, err));
     status = timing_read(timing_profile_of(self->session->driver->scheme), options.timing, options.timing_count, &self->timing, err);
+    if (status == STATUS_OK) {
+        status = check_timing(&options, err);
+    }
     if (status != STATUS_OK) {
         cluster_close(self->session, true);
     }
