@@ -8,6 +8,7 @@
 #include "api/session.h"
 #include "base/cancel.h"
 #include "job/tick_record.h"
+#include "storage/document.h"
 
 static bool may_obey(const spate_result *result)
 {
@@ -72,16 +73,11 @@ static enum status take_checkpoint(struct obeying *self, struct error *err)
 static enum status savepoint_at(struct obeying *self, const char *place, struct error *err)
 {
     const char *where;
-    struct text_builder json = {0};
+    struct text json;
     TRY(durable_savepoint(self->result, place, &where, err));
     session_tell(self->result->session, "savepoint of job '%s': %s", self->result->job_name, where);
-    text_append_text(&json, "{\"location\":\"");
-    for (const char *at = where; *at != '\0'; at++) {
-        text_append_format(&json, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
-    }
-    text_append_text(&json, "\"}");
-    self->answer = json.failed ? NULL : arena_text(self->arena, json.bytes, json.length);
-    text_builder_close(&json);
+    TRY(document_write(json_pack("{ss}", "location", where), self->arena, &json, err));
+    self->answer = json.bytes;
     return STATUS_OK;
 }
 
