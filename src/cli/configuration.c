@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/error_print.h"
+#include "cli/json_text.h"
 
 enum { FLAGS_MAX = 256 };
 
@@ -24,16 +25,6 @@ struct listing {
     bool json;
 };
 
-static void print_json_text(const char *text)
-{
-    putchar('"');
-    for (; *text != '\0'; text++) {
-        bool escaped = (unsigned char)*text < ' ' || *text == '"' || *text == '\\';
-        printf(escaped ? "\\u%04x" : "%c", (unsigned char)*text);
-    }
-    putchar('"');
-}
-
 static int print_one(void *context, const char *key, const char *value, const char *origin)
 {
     const struct listing *listing = context;
@@ -42,15 +33,15 @@ static int print_one(void *context, const char *key, const char *value, const ch
         return 0;
     }
     fputs("{\"key\":", stdout);
-    print_json_text(key);
+    json_text_print(key, strlen(key));
     fputs(",\"value\":", stdout);
     if (value == NULL) {
         fputs("null", stdout);
     } else {
-        print_json_text(value);
+        json_text_print(value, strlen(value));
     }
     fputs(",\"origin\":", stdout);
-    print_json_text(origin);
+    json_text_print(origin, strlen(origin));
     puts("}");
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "base/option.h"
 #include "cli/configuration.h"
 #include "cli/error_print.h"
+#include "cli/json_text.h"
 #include "spate/control.h"
 
 enum { WORDS_MAX = 3, SETTINGS_MAX = 64, ARGUMENTS_MAX = 32, TIMEOUT_MS = 60000, LATE = 4 };
@@ -205,20 +206,10 @@ static int parse(struct ctl_arguments *self, int argc, char **argv)
 
 static void print_json_text(const char *name, const char *value)
 {
-    if (value == NULL) {
-        return;
+    if (value != NULL) {
+        printf(",\"%s\":", name);
+        json_text_print(value, strlen(value));
     }
-    printf(",\"%s\":\"", name);
-    for (const unsigned char *at = (const unsigned char *)value; *at != '\0'; at++) {
-        if (*at == '"' || *at == '\\') {
-            printf("\\%c", *at);
-        } else if (*at < 0x20) {
-            printf("\\u%04x", *at);
-        } else {
-            putchar(*at);
-        }
-    }
-    putchar('"');
 }
 
 static void print_json(void *context, const struct spate_edit *edit)

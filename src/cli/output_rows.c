@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cell_escape.h"
+#include "cli/json_text.h"
 #include "cli/output.h"
 
 /* tsv and changelog: the escapes of the test format. */
@@ -45,22 +46,6 @@ static void print_csv(const char *cell, size_t length)
     fputc('"', stdout);
 }
 
-static void print_json_text(const char *cell, size_t length)
-{
-    fputc('"', stdout);
-    for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)cell[i];
-        if (byte == '"' || byte == '\\') {
-            printf("\\%c", byte);
-        } else if (byte < 0x20) {
-            printf("\\u%04x", byte);
-        } else {
-            fputc(byte, stdout);
-        }
-    }
-    fputc('"', stdout);
-}
-
 static void print_json_cell(const char *cell, size_t length, bool number)
 {
     bool plain = number && cell != NULL && length > 0 && strchr("-0123456789", cell[0]) != NULL && cell[length - 1] != 'y';
@@ -69,7 +54,7 @@ static void print_json_cell(const char *cell, size_t length, bool number)
     } else if (plain) {
         fwrite(cell, 1, length, stdout);
     } else {
-        print_json_text(cell, length);
+        json_text_print(cell, length);
     }
 }
 
@@ -79,7 +64,7 @@ static void print_json_row(const struct output *output, const char *const *cells
     fputs(output->json_prefix == NULL ? "" : output->json_prefix, stdout);
     for (uint32_t c = 0; c < output->column_count; c++) {
         fputs(c == 0 ? "" : ",", stdout);
-        print_json_text(output->names[c], strlen(output->names[c]));
+        json_text_print(output->names[c], strlen(output->names[c]));
         fputc(':', stdout);
         print_json_cell(cells[c], lengths[c], output->numeric[c]);
     }

@@ -10,6 +10,7 @@
 #include "base/option.h"
 #include "cli/error_print.h"
 #include "cli/configuration.h"
+#include "cli/json_text.h"
 #include "spate/storage.h"
 
 enum { SETTINGS_MAX = 64, WORDS_MAX = 4, SETTING_BYTES = 4200 };
@@ -35,30 +36,14 @@ static int usage(const char *format, const char *value)
 
 /* ---- output ---- */
 
-static void print_json_text(const char *text)
-{
-    putchar('"');
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            putchar('\\');
-            putchar(*text);
-        } else if ((unsigned char)*text < 0x20) {
-            printf("\\u%04x", (unsigned)*text);
-        } else {
-            putchar(*text);
-        }
-    }
-    putchar('"');
-}
-
 static void print_entry(void *context, const char *key, const char *about)
 {
     const struct arguments *arguments = context;
     if (arguments->json) {
         fputs("{\"key\":", stdout);
-        print_json_text(key);
+        json_text_print(key, strlen(key));
         fputs(",\"about\":", stdout);
-        print_json_text(about);
+        json_text_print(about, strlen(about));
         fputs("}\n", stdout);
         return;
     }
