@@ -133,6 +133,18 @@ enum status module_load(const char *name, const struct module **module, struct e
     return status;
 }
 
+enum status module_load_type(const char *name, enum module_kind kind, uint32_t abi, const char *what, const void **type, struct error *err)
+{
+    const struct module *module;
+    TRY(module_load(name, &module, err));
+    const void *const *types = module->types[kind];
+    *type = types == NULL ? NULL : types[0];
+    if (*type == NULL || *(const uint32_t *)*type != abi) {
+        return error_set(err, ERROR_MODULE_REFUSED, "the module '%s' has no %s of this version", name, what);
+    }
+    return STATUS_OK;
+}
+
 enum status module_find_symbol(const char *name, const char *symbol, bool *found, void **address, struct error *err)
 {
     char file[PATH_MAX];

@@ -32,6 +32,9 @@ struct module {
 const struct module *module_describe(void);
 
 enum status module_load(const char *name, const struct module **module, struct error *err);
+/* The module's first type of a kind. Types begin with a uint32_t, the version of their interface: another than `abi`, or none, is MODULE_REFUSED.
+ * `what`: for the message ("driver of stores"). */
+enum status module_load_type(const char *name, enum module_kind kind, uint32_t abi, const char *what, const void **type, struct error *err);
 
 /* Of a user's shared object spate-NAME.so in the same folders, which need not be of this build: its symbol. *found false: there is none.
  * It stays loaded. */

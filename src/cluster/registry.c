@@ -37,15 +37,12 @@ static bool is_known(struct text scheme, const struct cluster_driver **driver, c
     return *driver != NULL || *module != NULL;
 }
 
+_Static_assert(offsetof(struct cluster_driver, abi) == 0, "module_load_type");
 static enum status load_driver(const char *name, const struct cluster_driver **driver, struct error *err)
 {
-    const struct module *module;
-    TRY(module_load(name, &module, err));
-    const void *const *types = module->types[MODULE_CLUSTER_DRIVERS];
-    *driver = types == NULL ? NULL : types[0];
-    if (*driver == NULL || (*driver)->abi != CLUSTER_DRIVER_ABI) {
-        return error_set(err, ERROR_MODULE_REFUSED, "the module '%s' has no driver of coordination of this version", name);
-    }
+    const void *type;
+    TRY(module_load_type(name, MODULE_CLUSTER_DRIVERS, CLUSTER_DRIVER_ABI, "driver of coordination", &type, err));
+    *driver = type;
     return STATUS_OK;
 }
 

@@ -32,15 +32,12 @@ static bool is_known(struct text scheme, const char **module)
     return *module != NULL || text_equal(scheme, text_from(file_driver.scheme));
 }
 
+_Static_assert(offsetof(struct object_driver, abi) == 0, "module_load_type");
 static enum status load_driver(const char *name, const struct object_driver **driver, struct error *err)
 {
-    const struct module *module;
-    TRY(module_load(name, &module, err));
-    const void *const *types = module->types[MODULE_OBJECT_DRIVERS];
-    *driver = types == NULL ? NULL : types[0];
-    if (*driver == NULL || (*driver)->abi != OBJECT_DRIVER_ABI) {
-        return error_set(err, ERROR_MODULE_REFUSED, "the module '%s' has no driver of stores of this version", name);
-    }
+    const void *type;
+    TRY(module_load_type(name, MODULE_OBJECT_DRIVERS, OBJECT_DRIVER_ABI, "driver of stores", &type, err));
+    *driver = type;
     return STATUS_OK;
 }
 
