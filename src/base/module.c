@@ -135,9 +135,9 @@ enum status module_load(const char *name, const struct module **module, struct e
 
 enum status module_load_type(const char *name, enum module_kind kind, uint32_t abi, const char *what, const void **type, struct error *err)
 {
-    const struct module *module;
+    const struct module *module = NULL;
     TRY(module_load(name, &module, err));
-    const void *const *types = module->types[kind];
+    const void *const *types = module == NULL ? NULL : module->types[kind];
     *type = types == NULL ? NULL : types[0];
     if (*type == NULL || *(const uint32_t *)*type != abi) {
         return error_set(err, ERROR_MODULE_REFUSED, "the module '%s' has no %s of this version", name, what);

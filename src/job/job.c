@@ -28,7 +28,7 @@ static void worker_run_tick(struct worker *worker)
     enum pull_state pulled = PULL_IDLE;
     worker->status = circuit_pull(worker->circuit, &job->tick, &pulled, &worker->error);
     struct tick_votes mine = {
-        .rows = pulled == PULL_ROWS || circuit_next_timer(worker->circuit) <= job->tick.now_us,
+        .rows = pulled == PULL_ROWS || job->again || circuit_next_timer(worker->circuit) <= job->tick.now_us,
         .failed = worker->status != STATUS_OK,
         .ended = pulled == PULL_ENDED,
     };

@@ -45,6 +45,7 @@ struct job {
     bool records;
     struct text_builder record;
     struct node *history; /* of worker 0; NULL: the job does not keep its history */
+    bool again;           /* the tick at hand is run again: it came about, whatever moves it here */
     bool replaying;
 };
 /* One tick, at this time of the job's clock. */

@@ -64,7 +64,9 @@ enum status job_replay(struct job *job, struct text record, struct error *err)
         circuit->pull_mode = PULL_REPLAYED;
         circuit->to_pull = (struct text){(const char *)reader.next, byte_reader_left(&reader)};
     }
+    job->again = true;
     job_run_tick(job, now_us);
+    job->again = false;
     TRY(job_find_error(job, err));
     job->ticks_done += job->agreed.rows || job->agreed.ended;
     return STATUS_OK;
