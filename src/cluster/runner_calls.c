@@ -250,6 +250,18 @@ static void report(const struct lane *lane, enum step step, const struct error *
     tasks->report(tasks->context, text);
 }
 
+/* The lane has read what this model was written over. Nobody decides by the history: a failure is only reported. */
+static void keep_history(struct lane *lane, const struct model *written)
+{
+    const struct runner_config *config = &lane->runner->config;
+    struct error err;
+    if (lane->model != NULL && lane->model->rev + 1 == written->rev &&
+        history_note(&lane->history, lane->model, written, runner_now_us(), clock_system.wall_us(&clock_system)) &&
+        history_write(&lane->history, config->session, lane->runner->prefix, lane->arena, &err) != STATUS_OK) {
+        report(lane, STEP_PUT_MODEL, &err);
+    }
+}
+
 void runner_call(struct lane *lane, const struct errand *errand)
 {
     static enum status (*const calls[STEP_COUNT])(struct lane *, const struct cluster_action *, struct cluster_event *,
@@ -273,10 +285,14 @@ void runner_call(struct lane *lane, const struct errand *errand)
     if (event.status != STATUS_OK) {
         report(lane, action->step, &err);
     }
+    bool written = action->step == STEP_PUT_MODEL && event.status == STATUS_OK && event.result == CLUSTER_OK;
     if (action->step != STEP_LEASE_RELEASE) {
         runner_post_taking(lane->runner, &event, members);
     }
     member_unref(event.member);
+    if (written) { /* after the outcome: nothing waits for it */
+        keep_history(lane, action->model);
+    }
 }
 
 void runner_calls_close(struct lane *lane)

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "cluster/history.h"
 #include "cluster/runner.h"
 
 enum lane_kind { LANE_MEMBER, LANE_MODEL, LANE_LEADER, LANE_LEASE, LANE_SEAT, LANE_COUNT };
@@ -41,6 +42,7 @@ struct lane {
     struct cached_member *members;
     uint32_t member_count, member_capacity;
     struct cluster_lease *lease;
+    struct history_book history; /* of the lane that writes the model */
 };
 struct runner {
     struct runner_config config;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cluster/history.h"
 #include "cluster/runner.h"
 #include "cluster/value.h"
 
@@ -205,6 +206,23 @@ static void wait_for_share(uint32_t share)
     assert_int_equal(doubles, 0);
 }
 
+/* The last round is written after its tasks run. */
+static void wait_for_history(struct cluster_session *session, const char *why)
+{
+    struct arena *arena = arena_create(&budget, "history");
+    struct history_round *rounds;
+    uint32_t count = 0, found = 0;
+    for (uint32_t i = 0; i < WAIT_MS / 20 && found == 0; i++) {
+        assert_int_equal(history_read(session, "jobs/test", arena, &rounds, &count, &err), STATUS_OK);
+        for (uint32_t k = 0; k < count; k++) {
+            found += strncmp(rounds[k].why, why, strlen(why)) == 0;
+        }
+        usleep(20000);
+    }
+    assert_int_equal(found, 1);
+    arena_destroy(arena);
+}
+
 static void runners_share_tasks_take_over_from_the_dead_and_hand_over_when_they_leave(void **state)
 {
     (void)state;
@@ -230,6 +248,7 @@ static void runners_share_tasks_take_over_from_the_dead_and_hand_over_when_they_
     assert_int_equal(status.processor, PROCESSOR_RUNNING);
     assert_true(status.version >= 4 && status.term >= 1);
     assert_true(runner_may_write(processes[2].runner));
+    wait_for_history(keeper, "w1 evicted: ");
     for (uint32_t i = 0; i < RUNNERS; i++) {
         stop(i);
     }
