@@ -56,6 +56,22 @@ SPATE_API int spate_state_list(spate_session *session, const char *of, spate_res
 /* The rows of a table, with their own types; `table` NULL: the only one of the operator. */
 SPATE_API int spate_state_rows(spate_session *session, const char *of, const char *operator_id, const char *table, spate_result **result);
 
+/* ---- the group of processes that runs a job ---- */
+
+/* Where they agree is the session's "coordinator.uri"; `job`: name or id; the id is enough where its storage is not at hand. Status and
+ * members look at the members' registers for up to two heartbeats, to tell who lives: there is no time in them that could be compared. */
+/* One row: state, term, version, leader, round, how many tasks are open, members, seats that are not fenced, lives that were evicted, edits
+ * that are open. A model that is damaged is a state. */
+SPATE_API int spate_coord_status(spate_session *session, const char *job, spate_result **result);
+/* A row for each register of a member, and each member without one. */
+SPATE_API int spate_coord_members(spate_session *session, const char *job, spate_result **result);
+/* A row for each run of tasks that are alike, and what those that are not open wait for. */
+SPATE_API int spate_coord_tasks(spate_session *session, const char *job, bool only_closed, spate_result **result);
+/* The last 64 rounds, oldest first: when, why, what moved, how long. */
+SPATE_API int spate_coord_history(spate_session *session, const char *job, spate_result **result);
+/* The model as JSON; the text lives as long as the session. */
+SPATE_API int spate_coord_model(spate_session *session, const char *job, const char **json);
+
 #ifdef __cplusplus
 }
 #endif

@@ -181,9 +181,9 @@ static enum status seal(const struct history_round *rounds, uint32_t count, stru
     json_object_set_new(root, "v", json_integer(FORM_VERSION));
     for (uint32_t i = 0; i < count; i++) {
         const struct history_round *round = &rounds[i];
-        json_array_append_new(list, json_pack("{s:I, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:s}", "version", (json_int_t)round->version, "term",
-                                              (json_int_t)round->term, "leader", round->leader, "kind", round->kind, "why", round->why,
-                                              "moved", round->moved, "began_ms", (json_int_t)round->began_ms, "took_us",
+        json_array_append_new(list, json_pack("{s:I, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:s}", "version", (json_int_t)round->version,
+                                              "term", (json_int_t)round->term, "leader", round->leader, "kind", round->kind, "why",
+                                              round->why, "moved", round->moved, "began_ms", (json_int_t)round->began_ms, "took_us",
                                               (json_int_t)round->took_us, "outcome", round->outcome));
     }
     json_object_set_new(root, "rounds", list);

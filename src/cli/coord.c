@@ -1,0 +1,252 @@
+#include "cli/coord.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/configuration.h"
+#include "cli/error_print.h"
+#include "cli/output.h"
+#include "spate/operations.h"
+
+enum { WORDS_MAX = 2, SETTINGS_MAX = 64 };
+
+struct coord_arguments {
+    const char *words[WORDS_MAX]; /* verb, job */
+    uint32_t word_count;
+    const char *settings[SETTINGS_MAX + 1];
+    uint32_t setting_count;
+    enum output_form form;
+    const char *config;
+    char texts[2][PATH_MAX + 32]; /* settings that we made */
+};
+
+static int usage_error(const char *what, const char *value)
+{
+    fprintf(stderr, "spate: %s '%s'; see spate coord\n", what, value);
+    return 2;
+}
+
+/* ---- options ---- */
+
+static int take_setting(struct coord_arguments *self, const char *value)
+{
+    if (self->setting_count == SETTINGS_MAX || strchr(value, '=') == NULL) {
+        return usage_error("a setting is KEY=VALUE, 64 at most: not", value);
+    }
+    self->settings[self->setting_count++] = value;
+    return 0;
+}
+
+static int take_named(struct coord_arguments *self, uint32_t place, const char *key, const char *value)
+{
+    int length = snprintf(self->texts[place], sizeof self->texts[place], "%s=%s", key, value);
+    return length < (int)sizeof self->texts[place] ? take_setting(self, self->texts[place]) : usage_error("this is too long:", value);
+}
+
+static int take_coordinator(struct coord_arguments *self, const char *value)
+{
+    return take_named(self, 0, "coordinator.uri", value);
+}
+
+static int take_storage(struct coord_arguments *self, const char *value)
+{
+    return take_named(self, 1, "storage.uri", value);
+}
+
+static int take_config(struct coord_arguments *self, const char *value)
+{
+    self->config = value;
+    return 0;
+}
+
+static int take_form(struct coord_arguments *self, const char *value)
+{
+    return output_form_find(value, &self->form) ? 0 : usage_error("unknown form", value);
+}
+
+static int take_json(struct coord_arguments *self, const char *value)
+{
+    (void)value;
+    self->form = OUTPUT_JSON;
+    return 0;
+}
+
+static const struct {
+    const char *name, *value, *summary;
+    int (*take)(struct coord_arguments *self, const char *value);
+} flags[] = {
+    {"--coordinator", "URI", "the coordination service; else 'coordinator.uri' of the configuration", take_coordinator},
+    {"--storage", "URI", "where the job is kept; without it, JOB is an id", take_storage},
+    {"--json", NULL, "JSON instead of text", take_json},
+    {"-o", "FORM", "table, csv, tsv, json, jsonl, vertical, markdown", take_form},
+    {"--config", "FILE", "settings from this file, instead of spate.yaml", take_config},
+    {"-s", "KEY=VALUE", "a setting", take_setting},
+};
+
+static int parse_option(struct coord_arguments *self, int argc, char **argv, int *at)
+{
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (strcmp(argv[*at], flags[i].name) == 0) {
+            if (flags[i].value == NULL) {
+                return flags[i].take(self, NULL);
+            }
+            return *at + 1 < argc ? flags[i].take(self, argv[++*at]) : usage_error("this needs a value:", argv[*at]);
+        }
+    }
+    return usage_error("unknown option", argv[*at]);
+}
+
+static int parse(struct coord_arguments *self, int argc, char **argv)
+{
+    int code = 0;
+    self->form = output_form_default();
+    for (int at = 1; at < argc && code == 0; at++) {
+        if (argv[at][0] == '-') {
+            code = parse_option(self, argc, argv, &at);
+        } else if (self->word_count < WORDS_MAX) {
+            self->words[self->word_count++] = argv[at];
+        } else {
+            code = usage_error("unexpected", argv[at]);
+        }
+    }
+    return code;
+}
+
+/* ---- what is printed ---- */
+
+static int fail(const spate_session *session)
+{
+    const struct spate_error *error = spate_session_error(session);
+    error_print("spate", TEXT(""), error);
+    return error_exit_code(error, false);
+}
+
+/* Takes the result. */
+static int print_rows(spate_session *session, spate_result *result, enum output_form form)
+{
+    struct output output;
+    bool full;
+    if (output_open(&output, form, result, 0) != SPATE_OK) {
+        spate_result_close(result);
+        fprintf(stderr, "spate: no room for the output\n");
+        return 1;
+    }
+    int code = output_drain(&output, &full) == SPATE_OK ? 0 : fail(session);
+    if (code == 0) {
+        output_finish(&output);
+    }
+    output_close(&output);
+    spate_result_close(result);
+    return code;
+}
+
+static int print_members(spate_session *session, const struct coord_arguments *self)
+{
+    spate_result *result;
+    return spate_coord_members(session, self->words[1], &result) == SPATE_OK ? print_rows(session, result, self->form) : fail(session);
+}
+
+static int print_tasks(spate_session *session, const struct coord_arguments *self, bool only_closed)
+{
+    spate_result *result;
+    return spate_coord_tasks(session, self->words[1], only_closed, &result) == SPATE_OK ? print_rows(session, result, self->form)
+                                                                                        : fail(session);
+}
+
+static int show_tasks(spate_session *session, const struct coord_arguments *self)
+{
+    return print_tasks(session, self, false);
+}
+
+static int show_history(spate_session *session, const struct coord_arguments *self)
+{
+    spate_result *result;
+    return spate_coord_history(session, self->words[1], &result) == SPATE_OK ? print_rows(session, result, self->form) : fail(session);
+}
+
+static int show_model(spate_session *session, const struct coord_arguments *self)
+{
+    const char *json;
+    if (spate_coord_model(session, self->words[1], &json) != SPATE_OK) {
+        return fail(session);
+    }
+    puts(json);
+    return 0;
+}
+
+/* One screen: a row that is read downwards, the members, and the tasks that are not open. In JSON one object of all three. */
+static int show_status(spate_session *session, const struct coord_arguments *self)
+{
+    bool json = self->form == OUTPUT_JSON;
+    bool people = self->form == OUTPUT_TABLE || self->form == OUTPUT_TSV;
+    spate_result *result;
+    if (spate_coord_status(session, self->words[1], &result) != SPATE_OK) {
+        return fail(session);
+    }
+    fputs(json ? "{\"status\":" : "", stdout);
+    int code = print_rows(session, result, people ? OUTPUT_VERTICAL : self->form);
+    fputs(json ? ",\"members\":" : "\n", stdout);
+    code = code == 0 ? print_members(session, self) : code;
+    fputs(json ? ",\"closed\":" : "\n", stdout);
+    code = code == 0 ? print_tasks(session, self, true) : code;
+    fputs(json ? "}\n" : "", stdout);
+    return code;
+}
+
+static const struct {
+    const char *name, *summary;
+    int (*run)(spate_session *session, const struct coord_arguments *self);
+} verbs[] = {
+    {"status", "one screen: who leads, who is there, which tasks are not open and why", show_status},
+    {"members", "the processes: what they own and hold, and whether they beat", print_members},
+    {"tasks", "every task, its owner, and what it waits for", show_tasks},
+    {"model", "the register that decides who may do what, as JSON", show_model},
+    {"history", "the last 64 rounds: why each began, what moved, how long it took", show_history},
+};
+
+static int usage(void)
+{
+    fputs("usage: spate coord VERB JOB [OPTIONS]   the group of processes that runs a job\n", stderr);
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        fprintf(stderr, "  %-16s %s\n", verbs[i].name, verbs[i].summary);
+    }
+    fputs("options:\n", stderr);
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        fprintf(stderr, "  %-16s %-10s %s\n", flags[i].name, flags[i].value == NULL ? "" : flags[i].value, flags[i].summary);
+    }
+    return 2;
+}
+
+static int in_session(spate_session *session, const struct coord_arguments *self)
+{
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        if (strcmp(self->words[0], verbs[i].name) == 0) {
+            return verbs[i].run(session, self);
+        }
+    }
+    return usage_error("there is no verb", self->words[0]);
+}
+
+int command_coord(int argc, char **argv)
+{
+    struct coord_arguments arguments = {.word_count = 0};
+    spate_config *config = NULL;
+    spate_session *session = NULL;
+    int code = parse(&arguments, argc, argv);
+    if (code == 0 && arguments.word_count < WORDS_MAX) {
+        code = usage();
+    }
+    if (code == 0) {
+        code = configuration_open(arguments.config, arguments.settings, &config);
+    }
+    if (code == 0 && spate_session_open(spate_config_settings(config), &session) != SPATE_OK) {
+        code = session == NULL ? 2 : fail(session);
+    } else if (code == 0) {
+        code = in_session(session, &arguments);
+    }
+    spate_session_close(session);
+    spate_config_close(config);
+    return code;
+}
