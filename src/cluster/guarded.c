@@ -145,14 +145,18 @@ enum status guarded_read(const struct guarded *self, uint64_t fence, struct aren
             *result = GUARDED_OUTDATED;
             return STATUS_OK;
         }
-        if (!there.absent && there.fence == fence) { /* from now on, or before: earlier holders are refused */
-            give(&there, result, value);
-            return STATUS_OK;
-        }
         struct content next = there;
         next.fence = fence;
         next.nonce = nonce;
-        TRY(store(self, arena, &there, &next, &put, err)); /* whatever it says: what is there next tells */
+        put = CLUSTER_OK;
+        if (strcmp(there.nonce, nonce) != 0) { /* else: written by a try whose answer was lost */
+            TRY(store(self, arena, &there, &next, &put, err));
+        }
+        if (put == CLUSTER_OK) {
+            give(&there, result, value);
+            value->fence = fence;
+            return STATUS_OK;
+        }
     }
     return too_busy(self, err);
 }

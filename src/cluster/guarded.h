@@ -4,9 +4,10 @@
  * Form        {"v", "fence", "nonce", "written", "text" or "base64"} (cluster/value.h). `fence`: of the latest holder that has read or written
  *             it; `nonce`: of its last write; `written`: the nonce of the update that wrote the value. Without a value: read by a
  *             holder, never written.
- * Invariants  Who comes with a fence below the register's is refused, and nothing is changed. A holder's read raises the fence by CAS
- *             before it gives the value: what it has read cannot be changed any more by an earlier holder, so that read, compute, update
- *             loses nothing, however late an earlier holder wakes up. Reading keeps value and `written`.
+ * Invariants  Who comes with a fence below the register's is refused, and nothing is changed. A holder's read writes the register by CAS,
+ *             with its fence, before it gives the value: what it has read cannot be changed any more by a write that was sent before, be
+ *             it of an earlier holder that wakes up or its own, whose answer was lost and which it took for not done. So read, compute,
+ *             update loses nothing. Reading keeps value and `written`.
  *             Nothing here looks at a clock.
  * Results     OUTDATED: a later holder has been there; nothing of this call was written. UNKNOWN: an answer was lost, and when it could be
  *             looked up, a later holder had written over what was there.

@@ -238,6 +238,16 @@ void checks_always(struct world *world)
         }
     }
     sometimes_hits[SOMETIMES_TWO_LEADERS] += leaders > 1;
+    if (world->locks) {
+        locks_check_always(world);
+    }
+}
+
+void checks_register_written(struct world *world, const struct operation *operation, const struct simulated_register *before)
+{
+    if (strncmp(operation->name, "locks/", 6) == 0) {
+        locks_check_write(world, operation, before);
+    }
 }
 
 /* I8: writes of two owners of a task do not mix. `writer` names life and epoch. */

@@ -29,12 +29,19 @@ void faults_draw(struct world *world)
         }
     }
     world->commit_kind = world_chance(world, 50) ? COMMIT_KAFKA : COMMIT_REGISTERS;
+    world->locks = world_chance(world, 25);
+    world->leases_in_registers = world_chance(world, 50);
     world->call_timeout_us = world->timing.lease_ttl.us / 2;
     int64_t ttl = world->timing.lease_ttl.us;
     world->fault_interval_us = ttl / 10 + world_below(world, (uint32_t)ttl);
     world->calm_us = 5 * ttl + world_below(world, (uint32_t)(8 * ttl));
     world->first_processes = 1 + world_below(world, 5);
     world->tasks = 1 + world_below(world, 10);
+}
+
+int64_t faults_wall_offset_us(struct world *world)
+{
+    return world->faults[FAULT_WALL_JUMP] ? ((int64_t)world_below(world, 7201) - 3600) * SECOND : 0;
 }
 
 static uint8_t any_up(struct world *world, bool leader)
@@ -202,6 +209,14 @@ static void slow_stop(struct world *world)
     }
 }
 
+static void jump(struct world *world)
+{
+    uint8_t index = any_up(world, world_chance(world, 40));
+    if (index != PROCESS_MAX) {
+        world->processes[index].wall_offset_us = faults_wall_offset_us(world);
+    }
+}
+
 static void outage(struct world *world, enum service service, int64_t until_us)
 {
     until_us = until_us > world->outage_until_us[service] ? until_us : world->outage_until_us[service];
@@ -260,6 +275,9 @@ static void strike(struct world *world, enum fault fault)
         break;
     case FAULT_SLOW_STOP:
         slow_stop(world);
+        break;
+    case FAULT_WALL_JUMP:
+        jump(world);
         break;
     default:
         break; /* drawn elsewhere: where tasks work, leases are given, hints are sent, clocks are made */

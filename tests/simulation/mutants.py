@@ -20,4 +20,9 @@ MUTANTS = {
     "count goes on over a gap": ("src/cluster/leader_members.c", "    if (!same || broken) {", "    if (!same) {"),
     "no margin": ("tests/simulation/faults.c", "    world->call_timeout_us =", "    world->timing.lease_margin.us = -world->timing.lease_ttl.us / 2;\n    world->call_timeout_us ="),
     "evicted life admitted": ("src/cluster/leader_members.c", "!model_evicts(turn->draft, view->member->life) &&", ""),
+    # Locks and latches.
+    "update without its fence": ("src/cluster/guarded.c", "    if (there.fence > next->fence) {", "    if (false) {"),
+    "reading writes nothing": ("src/cluster/guarded.c", "if (strcmp(there.nonce, nonce) != 0) {", "if (false) {"),
+    "confirmed when answered": ("src/cluster/tenure.c", "        confirm(tenure, sent_us);", "        confirm(tenure, now_us);"),
+    "counted down twice": ("src/cluster/latch.c", "if (latch_is_open(&reading->state) || has_arrived(arrived, change->participant)) {", "if (latch_is_open(&reading->state)) {"),
 }

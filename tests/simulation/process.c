@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "fiber.h"
 #include "simulation.h"
 
 static void control_turn(void *context, const struct model *model, const struct cluster_member_view *members, uint32_t member_count,
@@ -58,6 +59,7 @@ void process_start(struct world *world, uint8_t index, const char *id, bool twin
                                 .generation = generation,
                                 .rate = 1 + (double)rate / 1e6,
                                 .offset_us = (int64_t)world_below(world, 1000) * SECOND,
+                                .wall_offset_us = faults_wall_offset_us(world),
                                 .born_us = world->now_us};
     snprintf(process->id, sizeof process->id, "%s", name);
     char host[8];
@@ -84,6 +86,9 @@ void process_start(struct world *world, uint8_t index, const char *id, bool twin
     world_log(world, "start %s", life_text(processor_life(process->processor), text));
     process_feed(world, index, &(struct cluster_event){.kind = EVENT_TIMER});
     schedule_work(world, index);
+    if (world->locks) {
+        locks_start(world, index);
+    }
 }
 
 void process_stop(struct world *world, uint8_t index)
@@ -93,6 +98,7 @@ void process_stop(struct world *world, uint8_t index)
         return;
     }
     world_log(world, "stop %s", process->id);
+    fibers_end(world, index);
     for (uint32_t i = 0; i < world->life_count; i++) {
         if (world->lives[i].process == index && world->lives[i].generation == process->generation) {
             world->lives[i].up = false;
@@ -336,6 +342,10 @@ static void answered(struct world *world, struct operation *operation, bool give
         return;
     }
     operation->done = true;
+    if (operation->call != CALL_NONE) {
+        fiber_answered(operation, given_up);
+        return;
+    }
     if (operation->commit) {
         commit_answered(world, operation->process, operation, given_up);
         return;
@@ -624,6 +634,9 @@ void process_handle(struct world *world, const struct world_event *event)
         break;
     case WORLD_LOCAL:
         local_event(world, event);
+        break;
+    case WORLD_FIBER:
+        fiber_woken(world, event);
         break;
     default:
         break;

@@ -25,16 +25,16 @@ int64_t services_silence_us(const struct world *world, const struct cell *cell)
     return world->now_us - (outage ? world->long_outage_end_us : cell->written_us);
 }
 
-static struct cluster_version version_of(uint64_t number)
+struct cluster_version services_version(uint64_t number)
 {
     struct cluster_version version;
     snprintf(version.token, sizeof version.token, "%llu", (unsigned long long)number);
     return version;
 }
 
-static bool same_version(const struct cluster_version *version, uint64_t number)
+bool services_same_version(const struct cluster_version *version, uint64_t number)
 {
-    struct cluster_version now = version_of(number);
+    struct cluster_version now = services_version(number);
     return strcmp(now.token, version->token) == 0;
 }
 
@@ -59,7 +59,7 @@ static bool process_is_gone(struct world *world, uint64_t incarnation)
     return world->gone_known && life != NULL && !life->up;
 }
 
-static bool read_fails(struct world *world)
+bool services_read_fails(struct world *world)
 {
     return world->now_us < world->errors_until_us && world_chance(world, 30);
 }
@@ -80,7 +80,7 @@ static void hint_all(struct world *world)
 
 static void read_model(struct world *world, struct operation *operation)
 {
-    if (read_fails(world)) {
+    if (services_read_fails(world)) {
         operation->status = world_chance(world, 50) ? STATUS_UNAVAILABLE : STATUS_CORRUPT;
         return;
     }
@@ -91,7 +91,7 @@ static void read_model(struct world *world, struct operation *operation)
         SOMETIMES(OLD_MODEL);
     }
     operation->answer_model = model_ref(old ? world->old_model : world->model);
-    operation->answer_version = version_of(old ? world->model_version - 1 : world->model_version);
+    operation->answer_version = services_version(old ? world->model_version - 1 : world->model_version);
 }
 
 /* As bytes and back, as a real register would give it. */
@@ -112,7 +112,7 @@ static const struct model *through_wire(struct world *world, const struct model 
 
 static void put_model(struct world *world, struct operation *operation)
 {
-    if (!same_version(&operation->version, world->model_version)) {
+    if (!services_same_version(&operation->version, world->model_version)) {
         operation->result = CLUSTER_CONFLICT;
         SOMETIMES(LEADER_CONFLICT);
         return;
@@ -125,7 +125,7 @@ static void put_model(struct world *world, struct operation *operation)
     model_unref(world->old_model);
     world->old_model = world->model;
     world->model = now;
-    operation->answer_version = version_of(++world->model_version);
+    operation->answer_version = services_version(++world->model_version);
     hint_all(world);
 }
 
@@ -133,12 +133,12 @@ static void fill_view(struct world *world, struct operation *operation, const st
 {
     struct cluster_member_view *view = &operation->views[operation->view_count++];
     *view = (struct cluster_member_view){.id = cell->id};
-    if (read_fails(world)) {
+    if (services_read_fails(world)) {
         view->status = world_chance(world, 50) ? STATUS_UNAVAILABLE : STATUS_CORRUPT;
         return;
     }
     view->member = member_ref(cell->member);
-    view->version = version_of(cell->version);
+    view->version = services_version(cell->version);
     view->gone = process_is_gone(world, cell->member->life.incarnation);
 }
 
@@ -149,7 +149,7 @@ static int compare_views(const void *left, const void *right)
 
 static void read_members(struct world *world, struct operation *operation)
 {
-    if (read_fails(world)) {
+    if (services_read_fails(world)) {
         operation->status = STATUS_UNAVAILABLE;
         return;
     }
@@ -164,13 +164,13 @@ static void read_members(struct world *world, struct operation *operation)
 static void read_member(struct world *world, struct operation *operation)
 {
     const struct cell *cell = services_cell(world, world->processes[operation->process].id, true);
-    if (read_fails(world)) {
+    if (services_read_fails(world)) {
         operation->status = world_chance(world, 50) ? STATUS_UNAVAILABLE : STATUS_CORRUPT;
     } else if (!cell->there) {
         operation->result = CLUSTER_ABSENT;
     } else {
         operation->answer_member = member_ref(cell->member);
-        operation->answer_version = version_of(cell->version);
+        operation->answer_version = services_version(cell->version);
         operation->gone = process_is_gone(world, cell->member->life.incarnation);
     }
 }
@@ -178,7 +178,7 @@ static void read_member(struct world *world, struct operation *operation)
 static void put_member(struct world *world, struct operation *operation)
 {
     struct cell *cell = services_cell(world, operation->member->life.id, true);
-    if (operation->create ? cell->there : !cell->there || !same_version(&operation->version, cell->version)) {
+    if (operation->create ? cell->there : !cell->there || !services_same_version(&operation->version, cell->version)) {
         operation->result = CLUSTER_CONFLICT;
         return;
     }
@@ -193,7 +193,7 @@ static void put_member(struct world *world, struct operation *operation)
     cell->there = true;
     cell->before_us = cell->written_us;
     cell->written_us = world->now_us;
-    operation->answer_version = version_of(cell->version = ++world->order); /* never used twice */
+    operation->answer_version = services_version(cell->version = ++world->order); /* never used twice */
     if (!same_life || operation->member->held_count != 0 || operation->member->seen_version != 0) {
         hint_all(world);
     }
@@ -204,7 +204,7 @@ static void delete_member(struct world *world, struct operation *operation)
     struct cell *cell = services_cell(world, world->processes[operation->process].id, true);
     if (!cell->there) {
         operation->result = CLUSTER_ABSENT;
-    } else if (!same_version(&operation->version, cell->version)) {
+    } else if (!services_same_version(&operation->version, cell->version)) {
         operation->result = CLUSTER_CONFLICT;
     } else {
         member_unref(cell->member);
@@ -330,7 +330,9 @@ void services_execute(struct world *world, struct operation *operation)
     if (operation->done) {
         SOMETIMES(LATE_WRITE);
     }
-    if (operation->commit) {
+    if (operation->call != CALL_NONE) {
+        session_execute(world, operation);
+    } else if (operation->commit) {
         (operation->records ? read_records : commit)(world, operation);
     } else {
         steps[operation->step](world, operation);
@@ -341,6 +343,7 @@ void services_close(struct world *world)
 {
     model_unref(world->model);
     model_unref(world->old_model);
+    session_close(world);
     for (uint32_t i = 0; i < PROCESS_MAX; i++) {
         member_unref(world->cells[i].member);
     }

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/hash.h"
+#include "fiber.h"
 #include "simulation.h"
 
 uint64_t sometimes_hits[SOMETIMES_COUNT];
@@ -202,6 +203,7 @@ int main(int argc, char **argv)
         clock_gettime(CLOCK_MONOTONIC, &now);
         seconds = (double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) / 1e9;
     }
+    fibers_close();
     print_sometimes();
     printf("%" PRIu64 " seeds from %" PRIu64 ", %" PRIu64 " failed, %.1f million events, traces %016" PRIx64
            ", %.1f s, %.0f seeds a minute\n",

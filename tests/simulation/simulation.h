@@ -20,6 +20,7 @@
 #include "cluster/processor_internal.h"
 
 enum { PROCESS_MAX = 10, TASK_MAX = 24, LIFE_MAX = 600, REGISTER_MAX = PROCESS_MAX + 1, SECOND = 1000000, HISTORY_MAX = 8 };
+enum { FIBER_MAX = 400, NAMED_LEASE_MAX = 4, UPDATE_MAX = 1024 };
 
 enum service { SERVICE_COORDINATION, SERVICE_STORAGE, SERVICE_COMMITS, SERVICE_COUNT };
 enum commit_kind { COMMIT_KAFKA, COMMIT_REGISTERS };
@@ -46,6 +47,7 @@ enum commit_kind { COMMIT_KAFKA, COMMIT_REGISTERS };
     X(STEAL_LEASE)                                                                                                                         \
     X(LOST_HINTS)                                                                                                                          \
     X(CLOCK_RATE)                                                                                                                          \
+    X(WALL_JUMP)                                                                                                                           \
     X(LATE_SEAT)
 #define X(name) FAULT_##name,
 enum fault { FAULT_LIST(X) FAULT_COUNT };
@@ -92,11 +94,20 @@ enum fault { FAULT_LIST(X) FAULT_COUNT };
     X(OLD_MODEL, "a fresh process is given an old model")                                                                                  \
     X(START_CANCELLED, "a start is cancelled by a newer model")                                                                            \
     X(LEFT, "a process leaves in order")                                                                                                   \
-    X(STOP_ALL_OPENED, "a stop-all round opens")
+    X(STOP_ALL_OPENED, "a stop-all round opens")                                                                                           \
+    X(FLIPPED, "a register is read with a bit flipped")                                                                                    \
+    X(LOCK_HELD, "a lock is held")                                                                                                         \
+    X(LOCK_SUSPENDED, "the holder of a lock is suspended by its own clock")                                                                \
+    X(LOCK_LOST, "the holder of a lock learns that it has lost it")                                                                        \
+    X(LOCK_OUTDATED, "an update by a former holder of a lock is refused")                                                                  \
+    X(LOCK_UNKNOWN, "what became of an update is not known")                                                                               \
+    X(LATCH_OPENED, "a latch opens")
 #define X(name, text) SOMETIMES_##name,
 enum sometimes { SOMETIMES_LIST(X) SOMETIMES_COUNT };
 #undef X
 
+enum call { CALL_NONE, CALL_GET, CALL_PUT, CALL_DEL, CALL_LIST, CALL_ACQUIRE, CALL_RENEW, CALL_RELEASE, CALL_COUNT };
+struct fiber;
 struct operation { /* a request on its way, its outcome on the way back */
     uint32_t references;
     uint8_t process;
@@ -133,6 +144,15 @@ struct operation { /* a request on its way, its outcome on the way back */
     struct cluster_member_view views[REGISTER_MAX];
     uint32_t view_count, answer_producer;
     bool gone, refused;
+    /* of a fiber (session.c) */
+    enum call call;
+    struct fiber *fiber; /* that waits for it */
+    bool given_up;
+    char *name, *bytes, *answer;
+    size_t length, answer_length;
+    uint32_t answer_count;
+    int64_t ttl_us;
+    uint64_t fence;
 };
 
 enum event_type {
@@ -143,6 +163,7 @@ enum event_type {
     WORLD_TIMEOUT,
     WORLD_WORK,
     WORLD_LOCAL,
+    WORLD_FIBER, /* one that slept: its wake's number in local.request */
     WORLD_SINK,
     WORLD_FAULT,
     WORLD_START,
@@ -174,7 +195,7 @@ struct process {
     struct processor *processor;
     struct leader *leader;
     double rate;
-    int64_t offset_us, frozen_until_us, slow_stop_until_us, born_us;
+    int64_t offset_us, wall_offset_us, frozen_until_us, slow_stop_until_us, born_us;
     bool paused;
     uint32_t seat, producer; /* 0: none */
     bool committing;         /* one commit or reading at a time */
@@ -197,6 +218,23 @@ struct cell { /* a register of the coordination service */
 struct record { /* of a task in the commit store */
     uint64_t task, epoch, count;
 };
+struct simulated_register { /* of bytes (session.c) */
+    char *name, *bytes;     /* bytes NULL: absent */
+    size_t length;
+    uint64_t version;
+    uint32_t hash;
+};
+struct named_lease {
+    char name[24];
+    int64_t until_us; /* 0: nobody has it */
+    uint64_t fence;
+};
+enum update_said { UPDATE_OPEN, UPDATE_DONE, UPDATE_REFUSED };
+struct lock_update { /* of a register that a lock guards */
+    uint64_t token;
+    enum update_said said; /* to who made it */
+    uint32_t landed;
+};
 struct life_state { /* ghosts: what the checks know of every life there was */
     uint64_t incarnation;
     uint8_t process;
@@ -216,7 +254,7 @@ struct world {
     struct arena *arena;
 
     /* swarm */
-    bool faults[FAULT_COUNT], hints, gone_known, lagging, stateful, unfenced, wire;
+    bool faults[FAULT_COUNT], hints, gone_known, lagging, stateful, unfenced, wire, locks, leases_in_registers;
     enum timing_profile profile;
     struct cluster_timing timing;
     enum commit_kind commit_kind;
@@ -245,8 +283,15 @@ struct world {
     struct record records[TASK_MAX];
     uint32_t record_count;
 
+    struct simulated_register *registers;
+    uint32_t register_count, register_capacity;
+    struct named_lease leases[NAMED_LEASE_MAX + 1];
+    uint32_t lease_count;
+
     struct process processes[PROCESS_MAX];
     uint32_t process_count;
+    struct fiber *fibers[FIBER_MAX];
+    uint32_t fiber_count;
 
     /* what the operator wants */
     int64_t wanted_plan;
@@ -267,6 +312,11 @@ struct world {
         uint32_t previous_count;
     } sinks[TASK_MAX * 2];
     uint32_t sink_count;
+    struct lock_update updates[UPDATE_MAX];
+    uint32_t update_count;
+    const struct tenure *tenures[PROCESS_MAX]; /* of those who want the lock */
+    uint32_t arrived;                          /* processes that have counted down, as bits */
+    bool latch_open;
     bool calm;
     int64_t settled_us;
     uint32_t stops_unmoved;
@@ -284,6 +334,7 @@ void world_log(struct world *world, const char *format, ...) PRINTF_LIKE(2, 3);
 void world_fail(struct world *world, const char *format, ...) PRINTF_LIKE(2, 3);
 int64_t world_local_us(const struct world *world, const struct process *process); /* now, on its clock */
 int64_t world_true_us(const struct process *process, int64_t local_us);
+int64_t world_wall_us(const struct world *world, const struct process *process);
 void world_send(struct world *world, struct operation *operation);
 void operation_unref(struct operation *operation);
 struct operation *operation_new(struct world *world, uint8_t process, enum service service);
@@ -294,6 +345,19 @@ struct record *services_record(struct world *world, uint64_t task);
 void services_close(struct world *world);
 int64_t services_silence_us(const struct world *world, const struct cell *cell); /* without what an outage explains */
 struct cell *services_cell(struct world *world, const char *id, bool make);
+bool services_read_fails(struct world *world);
+struct cluster_version services_version(uint64_t number);
+bool services_same_version(const struct cluster_version *version, uint64_t number);
+
+/* session.c */
+void session_execute(struct world *world, struct operation *operation);
+void session_close(struct world *world);
+const struct simulated_register *services_register(struct world *world, const char *name); /* NULL: absent */
+
+/* locks.c */
+void locks_start(struct world *world, uint8_t process);
+void locks_check_write(struct world *world, const struct operation *operation, const struct simulated_register *before);
+void locks_check_always(struct world *world);
 
 /* process.c */
 void process_start(struct world *world, uint8_t index, const char *id, bool twin);
@@ -305,6 +369,7 @@ void process_feed(struct world *world, uint8_t index, const struct cluster_event
 void faults_draw(struct world *world);
 void faults_strike(struct world *world);
 void faults_calm(struct world *world);
+int64_t faults_wall_offset_us(struct world *world);
 void faults_crash(struct world *world, uint8_t index);
 void faults_note_leader_death(struct world *world, const struct process *process);
 
@@ -312,6 +377,7 @@ void faults_note_leader_death(struct world *world, const struct process *process
 void checks_model_written(struct world *world, const struct operation *operation, const struct model *old, const struct model *now);
 void checks_commit_accepted(struct world *world, const struct operation *operation);
 void checks_always(struct world *world);
+void checks_register_written(struct world *world, const struct operation *operation, const struct simulated_register *before);
 void checks_sink_write(struct world *world, uint64_t task, uint64_t incarnation);
 void checks_stop(struct world *world, const struct process *process, uint64_t task);
 void checks_exit(struct world *world, const struct process *process, int32_t code);

@@ -109,6 +109,11 @@ int64_t world_true_us(const struct process *process, int64_t local_us)
     return since > 1e15 ? INT64_MAX / 4 : process->born_us + (int64_t)since + 1;
 }
 
+int64_t world_wall_us(const struct world *world, const struct process *process)
+{
+    return INT64_C(1796083200) * SECOND + world->now_us + process->wall_offset_us;
+}
+
 void operation_unref(struct operation *operation)
 {
     if (operation == NULL || --operation->references > 0) {
@@ -121,6 +126,9 @@ void operation_unref(struct operation *operation)
     for (uint32_t i = 0; i < operation->view_count; i++) {
         member_unref(operation->views[i].member);
     }
+    free(operation->name);
+    free(operation->bytes);
+    free(operation->answer);
     free(operation);
 }
 

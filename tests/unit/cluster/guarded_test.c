@@ -289,6 +289,24 @@ static void write_whose_answer_was_lost_is_tried_again_when_it_was_not_done(void
     }
 }
 
+/* A write of the same holder whose answer was lost, and which is still on its way when the holder reads: it took it for not done. */
+static void write_that_was_on_its_way_when_its_own_holder_read_comes_too_late(void **state)
+{
+    (void)state;
+    struct cluster_session *registers = memory_session_of(session);
+    enum cluster_result result;
+    struct cluster_value before;
+    struct cluster_version version;
+    struct guarded_value value;
+    assert_int_equal(update(5, "a"), GUARDED_OK);
+    assert_int_equal(registers->driver->get(registers, "stock", arena, &result, &before, &err), STATUS_OK);
+    assert_int_equal(read_as(5, &value), GUARDED_OK);
+    assert_int_equal(value.fence, 5);
+    assert_int_equal(registers->driver->put(registers, "stock", before.bytes, &before.version, &result, &version, &err), STATUS_OK);
+    assert_int_equal(result, CLUSTER_CONFLICT);
+    assert_there("a", 5);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_session, close_session)
 int main(void)
 {
@@ -303,6 +321,7 @@ int main(void)
         TEST(answer_that_is_lost_and_cannot_be_looked_up_is_unknown_and_no_error),
         TEST(later_holder_that_comes_between_reading_and_writing_wins),
         TEST(write_whose_answer_was_lost_is_found_though_a_later_holder_has_read_it),
+        TEST(write_that_was_on_its_way_when_its_own_holder_read_comes_too_late),
         TEST(write_whose_answer_was_lost_is_tried_again_when_it_was_not_done),
         TEST(write_whose_answer_was_lost_and_that_a_later_holder_has_written_over_is_unknown),
     };
