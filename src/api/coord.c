@@ -166,7 +166,7 @@ static enum status show_status(struct look *self, struct error *err)
 
 int spate_coord_status(spate_session *session, const char *job, spate_result **result)
 {
-    static const char *const names[] = {"job",   "id",    "state",   "term",        "version", "rev",        "leader",
+    static const char *const names[] = {"job",   "id",    "state",   "term",        "version", "rev",       "leader",
                                         "round", "tasks", "members", "dirty seats", "evicted", "open edits"};
     struct look self;
     enum status status = look_begin(&self, session, job, 13, names, &session->error);
@@ -209,8 +209,8 @@ static void add_tasks_of(struct look *self, const struct model *model, struct li
         owned += its;
         open += its && model->tasks[i].open;
     }
-    add(self, owned == open ? arena_format(self->view.arena, "%u", owned)
-                            : arena_format(self->view.arena, "%u, %u of them open", owned, open));
+    add(self,
+        owned == open ? arena_format(self->view.arena, "%u", owned) : arena_format(self->view.arena, "%u, %u of them open", owned, open));
 }
 
 static void add_member(struct look *self, struct life life, const struct coord_member *seen)
@@ -397,7 +397,8 @@ int spate_coord_model(spate_session *session, const char *job, const char **json
     struct error *err = &session->error;
     struct coord_view view = {0};
     struct arena *arena = arena_create(&session->budget, "a model");
-    enum status status = arena == NULL ? error_set(err, ERROR_BUDGET_SPENT, "no room for a model") : coord_open(&view, session, job, arena, err);
+    enum status status =
+        arena == NULL ? error_set(err, ERROR_BUDGET_SPENT, "no room for a model") : coord_open(&view, session, job, arena, err);
     if (status == STATUS_OK) {
         status = need_model(&view, err);
     }

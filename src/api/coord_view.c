@@ -40,7 +40,8 @@ enum status coord_open(struct coord_view *self, spate_session *session, const ch
     const char *uri = session->settings.values.coordinator_uri;
     *self = (struct coord_view){.session = session, .arena = arena};
     if (uri == NULL) {
-        return error_set(err, ERROR_MISSING_OPTION, "where the job's processes agree must be said: --coordinator URI, or 'coordinator.uri'");
+        return error_set(err, ERROR_MISSING_OPTION,
+                         "where the job's processes agree must be said: --coordinator URI, or 'coordinator.uri'");
     }
     TRY(cluster_open(uri, NULL, 0, NULL, &self->cluster, err));
     TRY(timing_read(timing_profile_of(self->cluster->driver->scheme), NULL, 0, &self->timing, err));

@@ -118,6 +118,13 @@ void processor_fence(struct processor *self, const char *why, struct cluster_act
     }
 }
 
+void processor_begin_life(struct processor *self)
+{
+    self->previous = self->life.incarnation;
+    self->life.incarnation = random_incarnation(self);
+    self->doubted = false;
+}
+
 static void exit_with(struct processor *self, int32_t code, struct cluster_actions *actions)
 {
     struct cluster_action *action = actions_add(actions, STEP_EXIT);
@@ -138,8 +145,7 @@ static void abandoned(struct processor *self, const struct cluster_event *event,
         return;
     }
     self->state = PROCESSOR_NEW;
-    self->previous = self->life.incarnation;
-    self->life.incarnation = random_incarnation(self);
+    processor_begin_life(self);
     self->listed = self->unsure = self->suspended = self->resuming = self->paused = self->farewell = self->publish = false;
     self->watch.known = false;
     self->watch.changes = 0;

@@ -48,7 +48,8 @@ struct processor {
     int64_t put_sent_us, put_due_us, retry_us; /* after a put that was surely not done: not before */
     uint64_t read_request;
     int64_t read_due_us;
-    bool unsure; /* the last put's outcome: read back before the next */
+    bool unsure;  /* the last put's outcome: read back before the next */
+    bool doubted; /* NEW: this life's register may have been made; if it is not there, it may have been and gone */
     bool publish;
     uint64_t beat;
     int64_t confirmed_us;   /* when the last confirmed put was sent */
@@ -88,6 +89,7 @@ struct processor {
 
 uint64_t processor_request(struct processor *self);
 void processor_fence(struct processor *self, const char *why, struct cluster_actions *actions);
+void processor_begin_life(struct processor *self);     /* under a new incarnation */
 bool processor_is_alive(const struct processor *self); /* the register is this life's */
 
 /* processor_register.c */

@@ -83,7 +83,7 @@ static void read_back(struct processor *self, struct cluster_actions *actions)
 static void confirmed(struct processor *self, const struct cluster_version *version, int64_t now_us)
 {
     self->version = *version;
-    self->unsure = false;
+    self->unsure = self->doubted = false;
     self->confirmed_us = self->put_sent_us;
     if (self->suspended && !self->resuming) {
         self->resuming = true;
@@ -108,6 +108,7 @@ void register_put_done(struct processor *self, const struct cluster_event *event
         confirmed(self, &event->version, now_us);
     } else if (event->status == STATUS_OK) {
         self->unsure = true;
+        self->doubted |= event->result == CLUSTER_UNKNOWN;
         self->publish = true;
         self->read_due_us = now_us;
     } else {
@@ -122,18 +123,21 @@ static void consider(struct processor *self, const struct cluster_event *event, 
 {
     const struct member *other = event->member;
     int64_t ttl = self->timing->lease_ttl.us;
+    bool shown = event->result != CLUSTER_ABSENT && other->life.incarnation == self->life.incarnation;
+    if (self->doubted && !shown) { /* it may have been seen, listed and evicted: an evicted life is never written again */
+        processor_begin_life(self);
+    }
     if (event->result == CLUSTER_ABSENT) {
         put(self, NULL, now_us, actions);
         return;
     }
-    if (other->life.incarnation == self->life.incarnation && self->written != NULL && other->nonce == self->written->nonce) {
+    if (shown && self->written != NULL && other->nonce == self->written->nonce) {
         confirmed(self, &event->version, now_us);
         return;
     }
     bool same = self->watch.known && strcmp(self->watch.version.token, event->version.token) == 0;
     bool broken = self->watch.known && event->sent_us - self->watch.read_us > ttl / 3;
-    bool mine =
-        other->life.incarnation == self->previous || other->life.incarnation == self->life.incarnation; /* written earlier, landed late */
+    bool mine = shown || other->life.incarnation == self->previous; /* written earlier, landed late */
     if (mine || event->gone || (same && !broken && event->sent_us - self->watch.since_us >= ttl)) {
         put(self, &event->version, now_us, actions);
         return;

@@ -55,8 +55,8 @@ static void put_bytes(const char *name, struct text value)
     enum cluster_result result;
     struct cluster_version version;
     assert_int_equal(registers->driver->get(registers, name, arena, &result, &old, &err), STATUS_OK);
-    assert_int_equal(
-        registers->driver->put(registers, name, value, result == CLUSTER_OK ? &old.version : NULL, &result, &version, &err), STATUS_OK);
+    assert_int_equal(registers->driver->put(registers, name, value, result == CLUSTER_OK ? &old.version : NULL, &result, &version, &err),
+                     STATUS_OK);
     assert_int_equal(result, CLUSTER_OK);
 }
 
@@ -123,8 +123,8 @@ static int show_row(void *context, int kind, uint32_t column_count, const char *
     struct shown *shown = context;
     (void)kind, (void)lengths;
     for (uint32_t i = 0; i < column_count; i++) {
-        shown->length += (size_t)snprintf(shown->text + shown->length, sizeof shown->text - shown->length, "%s|",
-                                          values[i] == NULL ? "-" : values[i]);
+        shown->length +=
+            (size_t)snprintf(shown->text + shown->length, sizeof shown->text - shown->length, "%s|", values[i] == NULL ? "-" : values[i]);
     }
     shown->length += (size_t)snprintf(shown->text + shown->length, sizeof shown->text - shown->length, "\n");
     return 0;

@@ -142,6 +142,22 @@ static void processor_abandons_all_when_its_register_is_gone(void **state)
     assert_true(processor_life(processor).incarnation != first);
 }
 
+/* Its register may have been made, seen by a leader, and removed by another of its id: then this life was evicted. */
+static void processor_whose_register_was_perhaps_made_and_is_not_there_begins_anew(void **state)
+{
+    (void)state;
+    uint64_t first = processor_life(processor).incarnation;
+    feed((struct cluster_event){.kind = EVENT_TIMER});
+    answer(STEP_READ_MEMBER, (struct cluster_event){.result = CLUSTER_ABSENT});
+    answer(STEP_PUT_MEMBER, (struct cluster_event){.result = CLUSTER_UNKNOWN});
+    answer(STEP_READ_MEMBER, (struct cluster_event){.result = CLUSTER_ABSENT});
+    const struct cluster_action *put = find_action(STEP_PUT_MEMBER);
+    assert_non_null(put);
+    assert_true(put->create);
+    assert_true(put->member->life.incarnation != first);
+    assert_true(put->member->life.incarnation == processor_life(processor).incarnation);
+}
+
 static int open_processor(void **state)
 {
     (void)state;
@@ -168,6 +184,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(processor_stops_a_failed_task_before_it_gives_it_away, open_processor, close_processor),
         cmocka_unit_test_setup_teardown(processor_holds_its_tasks_still_while_its_seat_is_in_doubt, open_processor, close_processor),
         cmocka_unit_test_setup_teardown(processor_abandons_all_when_its_register_is_gone, open_processor, close_processor),
+        cmocka_unit_test_setup_teardown(processor_whose_register_was_perhaps_made_and_is_not_there_begins_anew, open_processor,
+                                        close_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
