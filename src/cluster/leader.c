@@ -54,6 +54,8 @@ static void end_turn(struct leader *self)
     self->draft = NULL;
     self->members = NULL;
     self->fences = NULL;
+    self->control = NULL;
+    self->records = 0;
     self->member_count = self->fence_count = 0;
     self->turn_request = 0;
     self->phase = TURN_NONE;
@@ -284,6 +286,67 @@ static void decide(struct leader *self, int64_t now_us, struct cluster_actions *
     }
 }
 
+/* ---- the control log ---- */
+
+struct control_view leader_control_view(const struct leader *self)
+{
+    return (struct control_view){.fold = self->control,
+                                 .model = self->base,
+                                 .members = self->members,
+                                 .member_count = self->member_count,
+                                 .term = self->term,
+                                 .leader = self->life,
+                                 .wall_ms = self->wall_ms,
+                                 .arena = self->arena};
+}
+
+static void read_control(struct leader *self, int64_t now_us, struct cluster_actions *actions)
+{
+    if (self->config.control == NULL || self->config.control->next == NULL) {
+        decide(self, now_us, actions);
+        return;
+    }
+    struct cluster_action *action = ask(self, actions, STEP_READ_CONTROL);
+    self->phase = TURN_CONTROL;
+    self->turn_request = action == NULL ? 0 : action->request;
+}
+
+/* false: there is nothing to append now. */
+static bool append_control(struct leader *self, struct cluster_actions *actions)
+{
+    const struct leader_control *control = self->config.control;
+    struct control_view view = leader_control_view(self);
+    struct error err;
+    const char *record = NULL;
+    if (self->records == CONTROL_RECORDS_MAX) {
+        self->again = true;
+        return false;
+    }
+    if (control->next(control->context, &view, &record, &err) != STATUS_OK) {
+        actions_report(actions, "coord.control-failed %.300s", err.text);
+        return false;
+    }
+    struct cluster_action *action = record == NULL ? NULL : ask(self, actions, STEP_APPEND_CONTROL);
+    if (action != NULL) {
+        self->records++;
+        self->turn_request = action->request;
+        action->text = arena_text(actions->arena, record, strlen(record));
+        actions->failed |= action->text == NULL;
+    }
+    return action != NULL;
+}
+
+/* The log has been read, or a record appended: the next one, or the decision. */
+static void control_came(struct leader *self, const struct cluster_event *event, int64_t now_us, struct cluster_actions *actions)
+{
+    bool good = event->status == STATUS_OK && event->control != NULL;
+    self->control = good ? event->control : NULL;
+    self->wall_ms = event->wall_ms;
+    if (!good || !append_control(self, actions)) {
+        decide(self, now_us, actions);
+    }
+}
+
 static void decide_when_fenced(struct leader *self, int64_t now_us, struct cluster_actions *actions)
 {
     for (uint32_t i = 0; i < self->fence_count; i++) {
@@ -291,7 +354,7 @@ static void decide_when_fenced(struct leader *self, int64_t now_us, struct clust
             return;
         }
     }
-    decide(self, now_us, actions);
+    read_control(self, now_us, actions);
 }
 
 static void members_came(struct leader *self, const struct cluster_event *event, int64_t now_us, struct cluster_actions *actions)
@@ -371,11 +434,9 @@ static void model_put(struct leader *self, const struct cluster_event *event, in
 
 static void outcome(struct leader *self, const struct cluster_event *event, int64_t now_us, struct cluster_actions *actions)
 {
-    static void (*const handlers[STEP_COUNT])(struct leader *, const struct cluster_event *, int64_t,
-                                              struct cluster_actions *) = {[STEP_READ_MODEL] = model_came,
-                                                                           [STEP_READ_MEMBERS] = members_came,
-                                                                           [STEP_RAISE_RECORD] = record_raised,
-                                                                           [STEP_PUT_MODEL] = model_put};
+    static void (*const handlers[STEP_COUNT])(struct leader *, const struct cluster_event *, int64_t, struct cluster_actions *) = {
+        [STEP_READ_MODEL] = model_came,     [STEP_READ_MEMBERS] = members_came,   [STEP_RAISE_RECORD] = record_raised,
+        [STEP_READ_CONTROL] = control_came, [STEP_APPEND_CONTROL] = control_came, [STEP_PUT_MODEL] = model_put};
     if (event->step == STEP_LEASE_ACQUIRE || event->step == STEP_LEASE_RENEW) {
         lease_done(self, event, now_us, actions);
     } else if (event->step == STEP_FENCE_SEAT && self->phase == TURN_FENCE) {

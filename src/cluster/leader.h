@@ -7,8 +7,11 @@
  *
  * Sealing     Writes the model unchanged but for term, leader and rev: every earlier leader's write in flight now conflicts. The new term is
  *             one above the model's and the job record's floor, and that floor is raised first. A leader never creates a model.
- * A turn      reads the model, then the members, fences the seats that the model says are dirty, then decides (cluster/leader_turn.c) and
- *             writes at most once, on the version that it read. A leader may die at any point: the next repeats or completes it.
+ * A turn      reads the model, then the members, fences the seats that the model says are dirty, reads the control log and appends to it
+ *             what it decides there, then decides (cluster/leader_turn.c) and writes the model at most once, on the version that it read. A
+ *             leader may die at any point: the next repeats or completes it.
+ * Without     A control log that cannot be read keeps nothing from being evicted, fenced, opened or taken over; only what it may have pinned
+ * its log     or drained is not known, so no task that has an owner moves in that turn.
  * Safety      needs neither the lease nor this file: only that the model changes by compare-and-set, and rule R2 (cluster/leader_turn.c).
  * Ownership   leader_create's caller destroys it. Timing, verbs and control are the caller's and outlive it.
  * Threads     One at a time, together with its processor.
@@ -31,6 +34,7 @@ struct control_pin {
 struct control_effect {
     int64_t ctl_rank; /* of the last edit that this holds; the model's, when there is none */
     enum model_state state;
+    bool hold;     /* what is pinned or drained is not known: tasks stay where they are */
     bool stop_all; /* begin a stop-all round, with the plan and tasks below */
     int64_t plan;
     const uint64_t *tasks; /* sorted; NULL: as they are */
@@ -38,13 +42,26 @@ struct control_effect {
     const char *why;
     const struct control_pin *pins; /* core.task.move */
     const char *const *drained;     /* ids: core.processor.drain */
-    uint32_t pin_count, drained_count;
+    const uint64_t *restarts;       /* core.task.restart: they stop, and begin where they are */
+    uint32_t pin_count, drained_count, restart_count;
 };
-struct leader_control { /* filled by cluster/control/ */
+struct control_view {                /* what a leader knows in its turn; lent for the call */
+    const struct control_fold *fold; /* the log through its end; NULL: none is read */
+    const struct model *model;
+    const struct cluster_member_view *members; /* sorted by id */
+    uint32_t member_count;
+    uint64_t term;
+    struct life leader;
+    int64_t wall_ms;
+    struct arena *arena; /* of the turn */
+};
+struct leader_control { /* filled by cluster/control/leading.h */
     void *context;
-    /* `effect` comes filled with the model as it is. May add APPEND_CONTROL actions. */
-    void (*turn)(void *context, const struct model *model, const struct cluster_member_view *members, uint32_t member_count, int64_t now_us,
-                 struct control_effect *effect, struct cluster_actions *actions);
+    /* The next record for the log, as JSON in the arena; NULL: none now. After each, the log is folded to its end and this is asked again.
+     * NULL as a function: no log is read. */
+    enum status (*next)(void *context, const struct control_view *view, const char **record, struct error *err);
+    /* `effect` comes filled with the model as it is. */
+    enum status (*turn)(void *context, const struct control_view *view, struct control_effect *effect, struct error *err);
 };
 
 struct leader_config {

@@ -155,6 +155,7 @@ static void take_tasks(struct planning *planning)
         const char *warming = draft->warming_count == 0 ? NULL : warming_id(draft, task->task);
         struct assignment_task *input = &planning->tasks[planning->task_count];
         *input = (struct assignment_task){.owner = task->owner, .pinned = ASSIGNMENT_NONE, .warming = ASSIGNMENT_NONE};
+        input->pinned = turn->effect.hold && task->owner != MODEL_NONE ? task->owner : ASSIGNMENT_NONE;
         for (uint32_t k = 0; k < turn->effect.pin_count; k++) {
             if (turn->effect.pins[k].task == task->task) {
                 input->pinned = index_of(draft, turn->effect.pins[k].id);

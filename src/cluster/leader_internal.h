@@ -12,7 +12,8 @@
 #include "base/random.h"
 #include "cluster/leader.h"
 
-enum turn_phase { TURN_NONE, TURN_MODEL, TURN_MEMBERS, TURN_FENCE, TURN_RECORD, TURN_WRITE };
+enum turn_phase { TURN_NONE, TURN_MODEL, TURN_MEMBERS, TURN_FENCE, TURN_CONTROL, TURN_RECORD, TURN_WRITE };
+enum { CONTROL_RECORDS_MAX = 64 /* of one turn: more wait for the next, so that a long log holds up no eviction for long */ };
 
 struct silence { /* of a register below members/ */
     char id[LIFE_ID_MAX];
@@ -78,6 +79,9 @@ struct leader {
     uint32_t member_count;
     struct fence *fences;
     uint32_t fence_count;
+    const struct control_fold *control; /* NULL: not read in this turn */
+    int64_t wall_ms;
+    uint32_t records; /* appended in this turn */
     struct model *draft;
     uint32_t wanted_seat_high;
 
@@ -111,6 +115,8 @@ struct turn {
 void leader_turn(struct leader *self, int64_t now_us, struct cluster_actions *actions);
 /* The draft gets a new version, once; `why` is for people. */
 void turn_bump(struct turn *turn, const char *format, ...) PRINTF_LIKE(2, 3);
+/* What the leader knows now. */
+struct control_view leader_control_view(const struct leader *self);
 /* Closes the task and gives it to a member (MODEL_NONE: to nobody yet). Who may hold it stays known. */
 void turn_move(struct turn *turn, struct model_task *task, uint32_t owner);
 

@@ -227,17 +227,39 @@ static void stop_all(struct turn *turn)
     }
 }
 
+/* Its owner keeps it, once it has released it. */
+static void restart_task(struct turn *turn, uint64_t task)
+{
+    char text[TASK_TEXT_BYTES];
+    struct model_task *found = (struct model_task *)(uintptr_t)model_find_task(turn->draft, task);
+    if (found != NULL && !found->retired) {
+        turn_bump(turn, "%s restarts", task_text(task, text));
+        close_task(turn, found);
+        found->epoch = turn->draft->version;
+    }
+}
+
 static void obey_control(struct turn *turn)
 {
-    struct leader *self = turn->leader;
+    const struct leader_control *control = turn->leader->config.control;
     struct model *draft = turn->draft;
-    turn->effect = (struct control_effect){.ctl_rank = draft->ctl_rank, .state = draft->state, .plan = draft->plan};
-    if (self->config.control != NULL) {
-        self->config.control->turn(self->config.control->context, self->base, self->members, self->member_count, turn->now_us,
-                                   &turn->effect, turn->actions);
+    struct error err;
+    struct control_effect as_it_is = {.ctl_rank = draft->ctl_rank, .state = draft->state, .plan = draft->plan};
+    turn->effect = as_it_is;
+    if (control != NULL) {
+        struct control_view view = leader_control_view(turn->leader);
+        turn->effect.hold = control->next != NULL && view.fold == NULL;
+        if (!turn->effect.hold && control->turn(control->context, &view, &turn->effect, &err) != STATUS_OK) {
+            actions_report(turn->actions, "coord.control-failed %.300s", err.text);
+            turn->effect = as_it_is;
+            turn->effect.hold = true;
+        }
     }
     if (turn->effect.stop_all) {
         stop_all(turn);
+    }
+    for (uint32_t i = 0; i < turn->effect.restart_count; i++) {
+        restart_task(turn, turn->effect.restarts[i]);
     }
     if (turn->effect.ctl_rank != draft->ctl_rank || turn->effect.state != draft->state) {
         draft->ctl_rank = turn->effect.ctl_rank;

@@ -54,6 +54,11 @@ bool member_holds(const struct member *member, uint64_t task)
     return member->held_count > 0 && bsearch(&task, member->held, member->held_count, sizeof task, compare_tasks) != NULL;
 }
 
+bool member_runs(const struct member *member, uint64_t task)
+{
+    return member->running_count > 0 && bsearch(&task, member->running, member->running_count, sizeof task, compare_tasks) != NULL;
+}
+
 bool member_knows(const struct member *member, const char *verb)
 {
     for (uint32_t i = 0; i < member->host.verb_count; i++) {

@@ -3,6 +3,7 @@
  * For         the protocol (cluster/protocol.h), `spate coord members`.
  * Shape       One register, "members/<id>", written only by the life that it names, by compare-and-set. `seen` + `held` is the
  *             acknowledgement of the barrier: "I have adopted `seen`, and the tasks in `held` are all that I may still write".
+ *             `running`: those of `held` that have started; of no weight for safety, but people and edits wait for it.
  * Rules       `held` is published before the first effect of a task and shrinks only after its last commit is known to be final.
  * Invariants  Members of the JSON that this build does not know are kept on rewrite. `beat` grows with every write.
  * Ownership   Counted, with an arena of its own; immutable once handed on.
@@ -45,10 +46,10 @@ struct member {
     enum member_state state;
     struct member_host host;
     uint64_t seen_rev, seen_version;
-    uint64_t *held; /* sorted */
+    uint64_t *held, *running; /* sorted */
     struct member_local *standby, *local;
     struct member_failure *failed;
-    uint32_t held_count, standby_count, local_count, failed_count;
+    uint32_t held_count, running_count, standby_count, local_count, failed_count;
     const char *unknown; /* JSON object of members that this build does not know, or NULL */
 };
 
@@ -58,6 +59,7 @@ void member_unref(const struct member *member); /* NULL is allowed */
 enum status member_read(const char *name, struct text json, struct budget *budget, struct member **member, struct error *err);
 enum status member_write(const struct member *member, struct arena *arena, struct text *json, struct error *err);
 bool member_holds(const struct member *member, uint64_t task);
+bool member_runs(const struct member *member, uint64_t task);
 bool member_knows(const struct member *member, const char *verb);
 bool member_host_keep(const struct member_host *host, struct arena *arena, struct member_host *kept); /* false: no room */
 

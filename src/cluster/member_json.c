@@ -3,9 +3,9 @@
 #include "cluster/form.h"
 #include "cluster/member.h"
 
-static const char *const known[] = {"v",     "id",   "inc",     "nonce",      "beat",   "state",    "host",
-                                    "rack",  "boot", "pid",     "started_ms", "seen",   "capacity", "tags",
-                                    "build", "held", "standby", "local",      "failed", "address",  "verbs"};
+static const char *const known[] = {"v",       "id",    "inc",        "nonce",   "beat",     "state",  "host",  "rack",
+                                    "boot",    "pid",   "started_ms", "seen",    "capacity", "tags",   "build", "held",
+                                    "standby", "local", "failed",     "address", "verbs",    "running"};
 static const char *const states[MEMBER_STATE_COUNT] = {"active", "leaving", "restarting"};
 
 static void read_host(struct document *document, struct member_host *host)
@@ -94,6 +94,9 @@ static void read_all(struct document *document, struct member *member)
     }
     read_host(document, &member->host);
     member->held = form_tasks(document, root, "held", &member->held_count);
+    if (json_object_get(root, "running") != NULL) {
+        member->running = form_tasks(document, root, "running", &member->running_count);
+    }
     member->standby = read_local(document, "standby", &member->standby_count);
     member->local = read_local(document, "local", &member->local_count);
     read_failed(document, member);
@@ -188,6 +191,7 @@ enum status member_write(const struct member *member, struct arena *arena, struc
     json_object_set_new(seen, "version", json_integer((json_int_t)member->seen_version));
     json_object_set_new(root, "seen", seen);
     form_set_tasks(root, "held", member->held, member->held_count);
+    form_set_tasks(root, "running", member->running, member->running_count);
     write_local(root, member);
     enum status status = write_host(root, &member->host, err);
     if (status == STATUS_OK) {

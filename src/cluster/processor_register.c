@@ -19,6 +19,20 @@ static bool keep_failures(const struct processor *self, struct member *member)
     return member->failed != NULL;
 }
 
+static bool keep_tasks(const struct processor *self, struct member *member)
+{
+    size_t bytes = self->task_count * sizeof *member->held + 1;
+    member->held = arena_alloc(member->arena, bytes);
+    member->running = arena_alloc(member->arena, bytes);
+    for (uint32_t i = 0; member->held != NULL && member->running != NULL && i < self->task_count; i++) {
+        member->held[member->held_count++] = self->tasks[i].task;
+        if (self->tasks[i].phase == TASK_RUNNING) {
+            member->running[member->running_count++] = self->tasks[i].task;
+        }
+    }
+    return member->held != NULL && member->running != NULL;
+}
+
 /* What is true now: see the head of cluster/member.h. */
 static struct member *compose(struct processor *self)
 {
@@ -33,15 +47,11 @@ static struct member *compose(struct processor *self)
     member->state = self->leave == LEAVE_FOR_GOOD ? MEMBER_LEAVING : self->leave == LEAVE_TO_RESTART ? MEMBER_RESTARTING : MEMBER_ACTIVE;
     member->seen_rev = self->model == NULL ? 0 : self->model->rev;
     member->seen_version = self->model == NULL ? 0 : self->model->version;
-    member->held = arena_alloc(member->arena, self->task_count * sizeof *member->held + 1);
-    for (uint32_t i = 0; member->held != NULL && i < self->task_count; i++) {
-        member->held[member->held_count++] = self->tasks[i].task;
-    }
     member->standby = arena_copy(member->arena, self->standby, self->standby_count * sizeof *self->standby);
     member->local = arena_copy(member->arena, self->local, self->local_count * sizeof *self->local);
     member->standby_count = self->standby_count;
     member->local_count = self->local_count;
-    if (member->held == NULL || member->standby == NULL || member->local == NULL || !keep_failures(self, member) ||
+    if (!keep_tasks(self, member) || member->standby == NULL || member->local == NULL || !keep_failures(self, member) ||
         !life_keep(self->life, member->arena, &member->life) || !member_host_keep(&self->config.host, member->arena, &member->host)) {
         member_unref(member);
         return NULL;

@@ -23,39 +23,42 @@
 #include "cluster/timing.h"
 
 /* What can be asked, and (OUTCOME) what comes back under the same name. */
-#define STEP_LIST(X)                                                                                                                        \
-    /* registers */                                                                                                                         \
-    X(READ_MODEL, OUTCOME)    /* get "model"; event: model, version */                                                                      \
-    X(PUT_MODEL, OUTCOME)     /* model, version (what was read). Puts its body first if it needs one */                                     \
-    X(READ_MEMBERS, OUTCOME)  /* list "members/" and get each; event: members. The list failing fails the whole */                          \
-    X(READ_MEMBER, OUTCOME)   /* get "members/<own id>", and whether its process has surely ended; event: member, version, gone */          \
-    X(PUT_MEMBER, OUTCOME)    /* member, version, or `create`: must be absent */                                                            \
-    X(DELETE_MEMBER, OUTCOME) /* version */                                                                                                 \
-    /* the leader's lease, under the life's text */                                                                                         \
-    X(LEASE_ACQUIRE, OUTCOME)                                                                                                               \
-    X(LEASE_RENEW, OUTCOME)                                                                                                                 \
-    X(LEASE_RELEASE, NO_OUTCOME)                                                                                                            \
-    /* the job record, which outlives the coordinator: make term_floor and seat_high at least these; event: what they are now */            \
-    X(RAISE_RECORD, OUTCOME)                                                                                                                \
-    /* Makes the commit store refuse every later effect of an evicted life: seat, life, and model (the one that evicts it: tasks whose */   \
-    /* `from` it is, and their epochs). May be repeated. OK: no later commit of that life can be accepted */                                \
-    X(FENCE_SEAT, OUTCOME)                                                                                                                  \
-    /* Takes the seat in the commit store for this life (InitProducerId), before the first effect and after an indefinite error */          \
-    X(OPEN_SEAT, OUTCOME)                                                                                                                   \
-    /* tasks */                                                                                                                             \
-    X(START_TASK, OUTCOME) /* task, epoch: read the commit record, restore, run. Not OK: the task does not run */                           \
-    /* Finish the tick, commit, release; the event says that the last commit is final. Cancels a start, too. Also of a task that failed: */ \
-    /* its last commit may be in doubt, and another that is final ends that */                                                              \
-    X(STOP_TASK, OUTCOME)                                                                                                                   \
-    X(ABANDON_ALL, OUTCOME) /* end all tasks without a commit; the event says that nothing is on its way to a sink that refuses nobody */   \
-    X(SUSPEND, NO_OUTCOME)  /* start no tick and no write until RESUME; what is in flight ends within stop.bound */                         \
-    X(RESUME, NO_OUTCOME)                                                                                                                   \
-    X(FOLLOW_TASK, NO_OUTCOME) /* keep a warm copy of its state */                                                                          \
-    X(UNFOLLOW_TASK, NO_OUTCOME)                                                                                                            \
-    /* the control log */                                                                                                                   \
-    X(APPEND_CONTROL, OUTCOME) /* text: a record; create-if-absent at the first free index */                                               \
-    /* to people */                                                                                                                         \
-    X(REPORT, NO_OUTCOME) /* text: the event's dotted name, then key=value */                                                               \
+#define STEP_LIST(X)                                                                                                                         \
+    /* registers */                                                                                                                          \
+    X(READ_MODEL, OUTCOME)    /* get "model"; event: model, version */                                                                       \
+    X(PUT_MODEL, OUTCOME)     /* model, version (what was read). Puts its body first if it needs one */                                      \
+    X(READ_MEMBERS, OUTCOME)  /* list "members/" and get each; event: members. The list failing fails the whole */                           \
+    X(READ_MEMBER, OUTCOME)   /* get "members/<own id>", and whether its process has surely ended; event: member, version, gone */           \
+    X(PUT_MEMBER, OUTCOME)    /* member, version, or `create`: must be absent */                                                             \
+    X(DELETE_MEMBER, OUTCOME) /* version */                                                                                                  \
+    /* the leader's lease, under the life's text */                                                                                          \
+    X(LEASE_ACQUIRE, OUTCOME)                                                                                                                \
+    X(LEASE_RENEW, OUTCOME)                                                                                                                  \
+    X(LEASE_RELEASE, NO_OUTCOME)                                                                                                             \
+    /* the job record, which outlives the coordinator: make term_floor and seat_high at least these; event: what they are now */             \
+    X(RAISE_RECORD, OUTCOME)                                                                                                                 \
+    /* Makes the commit store refuse every later effect of an evicted life: seat, life, and model (the one that evicts it: tasks whose */    \
+    /* `from` it is, and their epochs). May be repeated. OK: no later commit of that life can be accepted */                                 \
+    X(FENCE_SEAT, OUTCOME)                                                                                                                   \
+    /* Takes the seat in the commit store for this life (InitProducerId), before the first effect and after an indefinite error */           \
+    X(OPEN_SEAT, OUTCOME)                                                                                                                    \
+    /* tasks */                                                                                                                              \
+    X(START_TASK, OUTCOME) /* task, epoch: read the commit record, restore, run. Not OK: the task does not run */                            \
+    /* Finish the tick, commit, release; the event says that the last commit is final. Cancels a start, too. Also of a task that failed: */  \
+    /* its last commit may be in doubt, and another that is final ends that */                                                               \
+    X(STOP_TASK, OUTCOME)                                                                                                                    \
+    X(ABANDON_ALL, OUTCOME) /* end all tasks without a commit; the event says that nothing is on its way to a sink that refuses nobody */    \
+    X(SUSPEND, NO_OUTCOME)  /* start no tick and no write until RESUME; what is in flight ends within stop.bound */                          \
+    X(RESUME, NO_OUTCOME)                                                                                                                    \
+    X(FOLLOW_TASK, NO_OUTCOME) /* keep a warm copy of its state */                                                                           \
+    X(UNFOLLOW_TASK, NO_OUTCOME)                                                                                                             \
+    /* the control log */                                                                                                                    \
+    X(READ_CONTROL, OUTCOME) /* folds what is there, to the end; event: control, wall_ms */                                                  \
+    /* text: a record. Create-if-absent at the first free index; an unknown outcome is read back. Then the log is folded through it, void */ \
+    /* or not; event: control, wall_ms. A SNAPSHOT is stored and the front cut off, as control/log_register.h says */                        \
+    X(APPEND_CONTROL, OUTCOME)                                                                                                               \
+    /* to people */                                                                                                                          \
+    X(REPORT, NO_OUTCOME) /* text: the event's dotted name, then key=value */                                                                \
     X(EXIT, NO_OUTCOME)   /* code: 0 left in order, 1 left uncleanly, 3 refused */
 #define X(name, outcome) STEP_##name,
 enum step { STEP_LIST(X) STEP_COUNT };
@@ -101,6 +104,7 @@ enum cluster_event_kind {
     EVENT_LEAVE,          /* SIGTERM: leave for good */
     EVENT_RESTART,        /* leave, and come back under the same id soon */
 };
+struct control_fold;         /* cluster/control/fold.h */
 struct cluster_member_view { /* of one register below "members/" */
     const char *id;
     enum status status;          /* OK, or why it could not be read; CORRUPT is not absent */
@@ -127,7 +131,9 @@ struct cluster_event {
     bool known;
     bool standby; /* EVENT_LOCAL_STATE: of a standby, not of files */
     uint64_t lag_bytes, seq;
-    const char *code, *text; /* of a failure; lease_acquire: the holder */
+    const char *code, *text;            /* of a failure; lease_acquire: the holder */
+    const struct control_fold *control; /* lent until the same process asks for something of the control log again */
+    int64_t wall_ms;                    /* of this process, when the log had been read */
 };
 
 #endif

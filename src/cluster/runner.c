@@ -76,6 +76,10 @@ static void send_errand(struct runner *runner, enum lane_kind kind, const struct
         strncpy(errand->life_id, action->life.id, sizeof errand->life_id - 1);
         errand->action.life.id = errand->life_id;
     }
+    errand->action.text = errand->text = action->text == NULL ? NULL : strdup(action->text);
+    if (action->text != NULL && errand->text == NULL) {
+        abort();
+    }
     pthread_mutex_lock(&runner->mutex);
     if (lane->last == NULL) {
         lane->first = errand;
@@ -91,6 +95,7 @@ static void errand_free(struct errand *errand)
 {
     model_unref(errand->action.model);
     member_unref(errand->action.member);
+    free(errand->text);
     free(errand);
 }
 
@@ -254,6 +259,7 @@ static enum status prepare(struct runner *runner, struct error *err)
         runner->lanes[i].runner = runner;
         runner->lanes[i].kind = i;
         pthread_cond_init(&runner->lanes[i].condition, NULL);
+        random_open(&runner->lanes[i].random, 0);
     }
     for (uint32_t i = 0; i < LANE_COUNT; i++) {
         TRY_ALLOC(runner->lanes[i].arena, arena_create(runner->config.processor.budget, "coordination lane"), err);

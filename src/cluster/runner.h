@@ -3,6 +3,8 @@
  * For         workers; `spate run` with the driver local.
  * Shape       One thread decides: events in, in the order in which they came; actions out. Calls to services block, so they are made by
  *             lanes, a thread each: the own register, the model, the leader's turn, the lease, the seat. A slow turn never holds up a heartbeat.
+ * Control     The leader's lane has the control log (cluster/control/log_register.h) below the same prefix, opened when the leader first asks.
+ *             The deciding thread reads its fold only between that lane's answer and the leader's next question.
  * Tasks       The job's side (struct runner_tasks) is called on the deciding thread and must not block; what it did comes back by
  *             runner_post: EVENT_OUTCOME with step, request, task and status. Before each write to a sink that cannot refuse an outdated
  *             writer it asks runner_may_write.

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/growing_array.h"
 #include "cluster/runner_internal.h"
 #include "cluster/value.h"
@@ -242,6 +243,37 @@ static enum status call_store(struct lane *lane, const struct cluster_action *ac
     return stores->raise_record(stores->context, &event->term_floor, &event->seat_high, err);
 }
 
+/* ---- the control log ---- */
+
+static enum status read_control(struct lane *lane, struct error *err)
+{
+    const struct runner *runner = lane->runner;
+    if (lane->log == NULL) {
+        TRY(control_log_open(runner->config.session, runner->prefix, budget_of(lane), NULL, &lane->random, &lane->log, err));
+    }
+    return control_log_read(lane->log, err);
+}
+
+static enum status append_control(struct lane *lane, const char *json, struct error *err)
+{
+    struct control_record record;
+    uint64_t index;
+    bool counted; /* the fold says it, too */
+    TRY(control_record_read("a record to append", (struct text){json, strlen(json)}, lane->arena, &record, err));
+    if (record.kind == CONTROL_SNAPSHOT) {
+        return control_log_snapshot(lane->log, &record, &counted, err);
+    }
+    return control_log_append(lane->log, &record, &index, &counted, err);
+}
+
+static enum status call_control(struct lane *lane, const struct cluster_action *action, struct cluster_event *event, struct error *err)
+{
+    TRY(action->step == STEP_READ_CONTROL ? read_control(lane, err) : append_control(lane, action->text, err));
+    event->control = control_log_fold(lane->log);
+    event->wall_ms = clock_system.wall_us(&clock_system) / 1000;
+    return STATUS_OK;
+}
+
 static void report(const struct lane *lane, enum step step, const struct error *err)
 {
     const struct runner_tasks *tasks = lane->runner->config.tasks;
@@ -275,7 +307,9 @@ void runner_call(struct lane *lane, const struct errand *errand)
                                                                      [STEP_LEASE_RELEASE] = call_lease,
                                                                      [STEP_RAISE_RECORD] = call_store,
                                                                      [STEP_FENCE_SEAT] = call_store,
-                                                                     [STEP_OPEN_SEAT] = call_store};
+                                                                     [STEP_OPEN_SEAT] = call_store,
+                                                                     [STEP_READ_CONTROL] = call_control,
+                                                                     [STEP_APPEND_CONTROL] = call_control};
     const struct cluster_action *action = &errand->action;
     struct error err;
     struct cluster_event event = {.kind = EVENT_OUTCOME, .step = action->step, .request = action->request, .sent_us = runner_now_us()};
@@ -303,6 +337,7 @@ void runner_calls_close(struct lane *lane)
         member_unref(lane->members[i].member);
     }
     free(lane->members);
+    control_log_close(lane->log);
     if (lane->lease != NULL) { /* a process that ends in order has released it before */
         (void)!lane->runner->driver->lease_release(lane->lease, &ignored);
     }

@@ -8,6 +8,8 @@
 
 #include <pthread.h>
 
+#include "base/random.h"
+#include "cluster/control/log_register.h"
 #include "cluster/history.h"
 #include "cluster/runner.h"
 
@@ -23,6 +25,7 @@ struct errand { /* an action that waits in a lane */
     struct errand *next;
     struct cluster_action action; /* its references are the errand's */
     char life_id[LIFE_ID_MAX];
+    char *text; /* owned, or NULL */
 };
 struct cached_member {
     char id[LIFE_ID_MAX];
@@ -43,6 +46,8 @@ struct lane {
     uint32_t member_count, member_capacity;
     struct cluster_lease *lease;
     struct history_book history; /* of the lane that writes the model */
+    struct random_source random; /* of the log's records */
+    struct control_log *log;     /* NULL: not opened yet */
 };
 struct runner {
     struct runner_config config;

@@ -6,12 +6,11 @@
 #include "fiber.h"
 #include "simulation.h"
 
-static void control_turn(void *context, const struct model *model, const struct cluster_member_view *members, uint32_t member_count,
-                         int64_t now_us, struct control_effect *effect, struct cluster_actions *actions)
+static enum status control_turn(void *context, const struct control_view *view, struct control_effect *effect, struct error *err)
 {
     struct world *world = context;
-    (void)members, (void)member_count, (void)now_us, (void)actions;
-    if (model->plan < world->wanted_plan) {
+    (void)err;
+    if (view->model->plan < world->wanted_plan) {
         effect->stop_all = true;
         effect->plan = world->wanted_plan;
         effect->ctl_rank = world->wanted_plan;
@@ -23,6 +22,7 @@ static void control_turn(void *context, const struct model *model, const struct 
         effect->pins = &world->pin;
         effect->pin_count = 1;
     }
+    return STATUS_OK;
 }
 
 static void schedule_work(struct world *world, uint8_t index)
@@ -69,7 +69,7 @@ void process_start(struct world *world, uint8_t index, const char *id, bool twin
                                       .timing = &world->timing,
                                       .random_seed = world_random(world) | 1,
                                       .budget = &world->budget};
-    control = (struct leader_control){world, control_turn};
+    control = (struct leader_control){.context = world, .turn = control_turn};
     struct leader_config leader = {.timing = &world->timing,
                                    .random_seed = world_random(world) | 1,
                                    .budget = &world->budget,
@@ -262,8 +262,6 @@ static void perform(struct world *world, uint8_t index, const struct cluster_act
         later(world, index, 1 + world_below(world, 2 * SECOND),
               (struct cluster_event){
                   .kind = EVENT_LOCAL_STATE, .task = action->task, .standby = true, .known = action->step == STEP_FOLLOW_TASK});
-        break;
-    case STEP_APPEND_CONTROL:
         break;
     case STEP_PUT_MODEL: /* a leader may die with its write on the way */
         send_action(world, index, action);

@@ -195,6 +195,17 @@ static void empty_slot(struct control_fold *fold, const char *slot)
     }
 }
 
+/* What the leader could not do does not stand. (Where a task did it, it stays.) */
+static void empty_slots_of(struct control_fold *fold, const struct control_entry *entry)
+{
+    for (uint32_t i = 0; i < entry->set_count; i++) {
+        const struct control_standing *standing = control_fold_standing(fold, entry->sets[i]);
+        if (standing != NULL && standing->index == entry->index) {
+            empty_slot(fold, entry->sets[i]);
+        }
+    }
+}
+
 static enum status change_slots(struct control_fold *fold, struct control_entry *entry, const struct control_decide *decide,
                                 struct error *err)
 {
@@ -351,6 +362,9 @@ static enum status fold_close(struct control_fold *fold, uint64_t index, const s
         entry->superseded_by = close->by;
         TRY(keep(fold, close->result, &entry->result, err));
         TRY(keep(fold, close->reason, &entry->reason, err));
+    }
+    if (*counted && close->outcome == CONTROL_OUTCOME_FAILED && entry->how == CONTROL_HOW_LEADER) {
+        empty_slots_of(fold, entry);
     }
     return STATUS_OK;
 }

@@ -11,7 +11,8 @@
  *             replaced cannot decide anything, however late its records come. One that refers to what is not there, or not in the state
  *             before the arrow, or accepts out of order, is void as well: the fold is total.
  * Ranks       Accepted edits have ranks 1, 2, 3...; tasks apply them in that order. A task's acknowledgement is cumulative and never falls.
- * Standing    Slots (verbs.h) and the accepted edit that holds each now: settings, partitions, bounds, pause. A DECIDE names the slots.
+ * Standing    Slots (verbs.h) and the accepted edit that holds each now: settings, partitions, bounds, pause. A DECIDE names the slots. An
+ *             edit of the leader's that failed leaves its slot empty.
  * Snapshots   The fold as JSON, and the records behind it, give the same fold as all records. A SNAPSHOT record says what every reader may
  *             then forget: final entries up to an index, and the arguments of final entries that every task has committed.
  * Ownership   A fold has an arena of its own; control_fold_copy gives one without what was forgotten. Results are lent until the next record.

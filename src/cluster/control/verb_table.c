@@ -34,6 +34,9 @@ static const struct verb_arg task_restart[] = {
 static const struct verb_arg processor_drain[] = {
     {.name = "processor", .kind = VERB_TEXT, .required = true, .summary = "The processor that shall run nothing any more."},
 };
+static const struct verb_arg processor_undrain[] = {
+    {.name = "processor", .kind = VERB_TEXT, .required = true, .summary = "The processor that may have tasks again."},
+};
 static const struct verb_arg savepoint[] = {
     {.name = "name", .kind = VERB_TEXT, .summary = "How the savepoint is called; chosen unless it is given."},
     {.name = "drain", .kind = VERB_BOOL, .summary = "Sources end first and windows are flushed."},
@@ -102,7 +105,10 @@ static const struct control_verb verbs[] = {
     {CORE("task.restart"), ARGS(task_restart), .how = CONTROL_HOW_LEADER, .flags = VERB_NEW_VERSION,
      .summary = "Stops a task and starts it in its place."},
     {CORE("processor.drain"), ARGS(processor_drain), .how = CONTROL_HOW_LEADER, .flags = VERB_NEW_VERSION | VERB_REPLACES,
-     .subject = "drain", .target = {"processor"}, .summary = "Moves all tasks away from a processor and gives it none."},
+     .subject = "drain", .target = {"processor"}, .undo = "core.processor.undrain",
+     .summary = "Moves all tasks away from a processor and gives it none."},
+    {CORE("processor.undrain"), ARGS(processor_undrain), .how = CONTROL_HOW_LEADER, .flags = VERB_NEW_VERSION | VERB_CLEARS,
+     .subject = "drain", .target = {"processor"}, .undo = "core.processor.drain", .summary = "Gives a processor tasks again."},
     {CORE("savepoint"), ARGS(savepoint), .how = CONTROL_HOW_MARKED, .summary = "Keeps a consistent cut of the whole job under a name."},
     {CORE("checkpoint"), .how = CONTROL_HOW_EACH, .summary = "Takes a checkpoint now."},
     {CORE("job.pause"), .how = CONTROL_HOW_EACH, .subject = "pause", .undo = "core.job.resume",

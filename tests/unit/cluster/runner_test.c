@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cluster/control/leading.h"
+#include "cluster/control/log_register.h"
 #include "cluster/history.h"
 #include "cluster/runner.h"
 #include "cluster/value.h"
@@ -32,6 +34,7 @@ static struct member_process processes[RUNNERS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the record */
 static uint64_t term_floor;
 static uint32_t seat_high;
+static struct leading *leadings[RUNNERS];
 static atomic_int doubles; /* starts of a task that another still ran */
 
 static void done(struct member_process *process, enum step step, uint64_t request, uint64_t task)
@@ -149,10 +152,13 @@ static void start(uint32_t index)
     process->ended = -1;
     open_session(&process->session);
     tasks[index] = (struct runner_tasks){process, task_start, task_stop, abandon_all, suspend, follow, report, ended};
+    static const char *const no_verbs[] = {NULL}, *const sets[] = {"core/1"};
+    const struct leading_config leading = {.verbs = no_verbs, .sets = sets, .set_count = 1};
+    assert_int_equal(leading_create(&leading, &leadings[index], &err), STATUS_OK);
     struct runner_config config = {.session = process->session,
                                    .prefix = "jobs/test",
                                    .processor = {.id = ids[index], .host = {.weight = 1}, .timing = &timing, .budget = &budget},
-                                   .leader = {.timing = &timing, .budget = &budget},
+                                   .leader = {.timing = &timing, .budget = &budget, .control = leading_control(leadings[index])},
                                    .tasks = &tasks[index],
                                    .stores = &stores};
     if (runner_start(&config, &process->runner, &err) != STATUS_OK) {
@@ -166,6 +172,7 @@ static void stop(uint32_t index)
     struct member_process *process = &processes[index];
     runner_close(process->runner);
     process->runner = NULL;
+    leading_destroy(leadings[index]);
     for (uint32_t i = 0; i < TASKS; i++) {
         process->runs[i] = false;
     }
@@ -256,10 +263,88 @@ static void runners_share_tasks_take_over_from_the_dead_and_hand_over_when_they_
     assert_int_equal(budget.used_bytes, 0);
 }
 
+/* ---- the control log ---- */
+
+static struct random_source chance;
+static struct control_log *log_of_job;
+
+static uint64_t propose(const char *verb, const char *args, const char *key)
+{
+    struct arena *arena = arena_create(&budget, "propose");
+    struct control_record record = {.kind = CONTROL_PROPOSE, .propose = {.verb = verb, .key = key, .actor = "user:ann"}};
+    uint64_t index;
+    bool counted;
+    assert_int_equal(control_args_make(args, arena, &record.propose.args, record.propose.args_sha256, &err), STATUS_OK);
+    if (control_log_append(log_of_job, &record, &index, &counted, &err) != STATUS_OK) {
+        fail_msg("%s", err.text);
+    }
+    arena_destroy(arena);
+    return index;
+}
+
+static const struct control_entry *wait_for_close(uint64_t index)
+{
+    for (uint32_t i = 0; i < WAIT_MS / 20; i++) {
+        assert_int_equal(control_log_read(log_of_job, &err), STATUS_OK);
+        const struct control_entry *entry = control_fold_find(control_log_fold(log_of_job), index);
+        if (control_state_is_final(entry->state)) {
+            return entry;
+        }
+        usleep(20000);
+    }
+    fail_msg("#%d is not closed", (int)index);
+    return NULL;
+}
+
+static void assert_done(uint64_t index)
+{
+    const struct control_entry *entry = wait_for_close(index);
+    if (entry->state != CONTROL_STATE_DONE) {
+        fail_msg("#%d is %s: %s", (int)index, control_state_text(entry->state), entry->reason == NULL ? "" : entry->reason);
+    }
+}
+
+static void the_leader_does_what_the_control_log_says(void **state)
+{
+    (void)state;
+    struct cluster_session *keeper;
+    random_open(&chance, 1);
+    open_session(&keeper);
+    submit(keeper);
+    assert_int_equal(control_log_open(keeper, "jobs/test", &budget, NULL, &chance, &log_of_job, &err), STATUS_OK);
+    for (uint32_t i = 0; i < RUNNERS; i++) {
+        start(i);
+    }
+    wait_for_share(TASKS / 3);
+    assert_done(propose("core.processor.drain", "{\"processor\":\"w2\"}", "a"));
+    for (uint32_t i = 0; i < TASKS; i++) {
+        assert_false(processes[2].runs[i]);
+    }
+    uint64_t index = propose("core.processor.drain", "{\"processor\":\"w2\"}", "a");
+    assert_int_equal(wait_for_close(index)->state, CONTROL_STATE_DUPLICATE);
+    assert_int_equal(wait_for_close(propose("core.job.pause", "{}", NULL))->state, CONTROL_STATE_REJECTED);
+    stop(0); /* the leader, or not: what stands stands for the next one, too */
+    assert_done(propose("core.processor.undrain", "{\"processor\":\"w2\"}", NULL));
+    wait_for_share(TASKS / 2);
+    uint32_t from = processes[1].runs[0] ? 1 : 2;
+    assert_done(propose("core.task.move", from == 1 ? "{\"task\":\"s1.0\",\"to\":\"w2\"}" : "{\"task\":\"s1.0\",\"to\":\"w1\"}", NULL));
+    assert_true(processes[3 - from].runs[0]);
+    assert_done(propose("core.task.restart", "{\"task\":\"s1.0\"}", NULL));
+    assert_true(processes[3 - from].runs[0]);
+    assert_int_equal(doubles, 0);
+    assert_int_equal(control_log_fold(log_of_job)->rank, 4);
+    control_log_close(log_of_job);
+    stop(1);
+    stop(2);
+    cluster_close(keeper, true);
+    assert_int_equal(budget.used_bytes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests_of_runner[] = {
         cmocka_unit_test(runners_share_tasks_take_over_from_the_dead_and_hand_over_when_they_leave),
+        cmocka_unit_test(the_leader_does_what_the_control_log_says),
     };
     budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
     if (timing_read(TIMING_LOCAL, NULL, 0, &timing, &err) != STATUS_OK) {
