@@ -40,6 +40,7 @@ struct spate_session {
     struct job *running;
     atomic_bool cancelled;
     atomic_bool planning_cancelled; /* of the statement at hand, until its job starts */
+    uint32_t piece, pieces;         /* of what its INSERTs read (plan_settings), for the processes that share a job; pieces 0: all */
     bool opened;                    /* arena, settings and catalog are there */
 };
 

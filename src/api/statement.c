@@ -27,15 +27,18 @@ static enum status statement_prepare(struct statement *self, struct error *err)
     evaluation->start_us = evaluation->start_us != 0 ? evaluation->start_us : session->clock->wall_us(session->clock);
     evaluation->now_us = evaluation->start_us;
     TRY(settings_evaluation(&session->settings, self->arena, evaluation, err));
-    const char *id, *job_id = NULL;
+    const char *id, *piece = "", *job_id = NULL;
+    if (session->pieces > 0) { /* several may start at the same moment */
+        TRY_ALLOC(piece, arena_format(self->arena, "-%u", session->piece), err);
+    }
     TRY_ALLOC(id,
-              arena_format(self->arena, "%llx-%llu-%04u", (unsigned long long)evaluation->start_us,
-                           (unsigned long long)session->statement_count, self->result->attempts),
+              arena_format(self->arena, "%llx-%llu-%04u%s", (unsigned long long)evaluation->start_us,
+                           (unsigned long long)session->statement_count, self->result->attempts, piece),
               err);
     if (session->settings.values.restart_every > 0) {
         TRY_ALLOC(job_id,
-                  arena_format(self->arena, "debug-%llx-%llu", (unsigned long long)evaluation->start_us,
-                               (unsigned long long)session->statement_count),
+                  arena_format(self->arena, "debug-%llx-%llu%s", (unsigned long long)evaluation->start_us,
+                               (unsigned long long)session->statement_count, piece),
                   err);
     }
     self->storage = settings_storage(&session->settings);
@@ -52,6 +55,8 @@ static enum status statement_prepare(struct statement *self, struct error *err)
         .job_saved = job_id == NULL ? 0 : self->result->attempts, /* api/restart.c numbers its images so */
         .storage = &self->storage,
     };
+    self->context.settings.piece = session->piece;
+    self->context.settings.pieces = session->pieces;
     return STATUS_OK;
 }
 
@@ -152,6 +157,7 @@ static enum status query_run(struct statement *self, const struct ast_statement 
     TRY(bind_query(&self->context.bind, statement->query, &relation, err));
     self->context.settings.pipeline.checkpointed = false; /* only INSERTs are jobs that outlive a process */
     self->context.settings.pipeline.incremental = false;
+    self->context.settings.pieces = 0; /* nor are they shared */
     if (self->mode != STATEMENT_EXPLAIN && self->result->queue == NULL) {
         TRY(result_queue_create(&self->result->queue, err));
     }

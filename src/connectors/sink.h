@@ -80,6 +80,8 @@ struct sink_type {
      * there (any more, or on this machine) is done. */
     enum status (*leaves)(const struct sink_context *context, const char **place, struct error *err);
     enum status (*discard)(const char *place, struct error *err);
+    /* Why only one process can write the INSERT, as the rest of "orders ..."; it gives NULL: several can, each its rows. No function: they can. */
+    const char *(*alone)(const struct sink_context *context);
 };
 const struct sink_type *sink_type_find(const char *name);
 const struct sink_type *const *sink_type_list(uint32_t *count);

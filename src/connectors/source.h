@@ -11,6 +11,10 @@
  * Leading     A source whose parts (files that come) have no order of their own but that in which a reader happened to find them says which part
  *             the rows just read are of (reader.part). A reader that is led is told before each read() which part the rows are of
  *             that another reader got there, and that they are there: it does not wait for its clock. So it gives the same rows.
+ * Pieces      A source with divide() can be read by several processes, each its piece of it (context.piece of context.pieces). What a piece has
+ *             follows from the definition of the table and from the part alone (a file's name, the values of its partition columns), so all
+ *             processes agree on it at every moment, whatever each of them has found so far: each part is of exactly one piece, and all
+ *             pieces together are the whole. A piece that has nothing ends like an empty source.
  * Errors      A record that cannot be read follows 'scan.error-policy' (connectors/error_policy.h, used by every source).
  */
 #ifndef SPATE_CONNECTORS_SOURCE_H
@@ -56,6 +60,7 @@ struct source_context {
     void *attachment;                       /* catalog_table.attachment */
     const struct storage_settings *storage; /* the session's; lent for the call of open */
     struct source_counters *counters;
+    uint32_t piece, pieces;          /* only this piece is read; pieces 0: all. Sources without divide() read all */
     bool until_end;                  /* an unbounded source ends where it stands when it is opened, or is refused */
     struct dead_letter *dead_letter; /* where the dead-letter policy puts records; not NULL when that policy is set */
 };
@@ -78,6 +83,14 @@ struct reader {
     struct text part;        /* of the rows just read; lent until the next read() */
     uint64_t reads;          /* read()s begun; counted by the caller, from 1 */
     _Atomic uint64_t passed; /* all that came of the read()s up to this one is in ticks; set by whoever takes the rows */
+};
+/* How a source can be read in pieces. */
+struct source_division {
+    const char *whole; /* why it cannot, as the rest of "orders ..."; NULL: it can */
+    const char *parts; /* what a piece has some of: "files" */
+    bool by_values;    /* rows with equal values in all PARTITIONED BY columns are in one piece */
+    bool grows;        /* parts come later: their number of now says nothing */
+    uint32_t count;    /* parts that are there (by_values: different values); of a source that was opened for all pieces */
 };
 struct source_position {
     struct text place;   /* connectors/position.h: "filesystem/1 rows=7 byte=120 ..." */
@@ -109,6 +122,8 @@ struct source_type {
     enum status (*present)(struct reader *reader, const struct source_position *from, struct text_builder *skipped, struct error *err);
     /* Before each read() that is led: the part ("" where there are none). NULL: the reader goes on by itself. No function: nothing to do. */
     enum status (*lead)(struct reader *reader, const struct text *part, struct error *err);
+    /* After open. NULL: the source is read by one process. */
+    enum status (*divide)(struct source *source, struct source_division *division, struct error *err);
 };
 
 /* connectors/registry.c: the one list. NULL: unknown. */

@@ -1,4 +1,4 @@
-/* EXPLAIN: one operator a line, inputs indented below, with what it does and [changelog mode, keys, watermark, state]. */
+/* EXPLAIN: one operator a line, inputs indented below, with what it does and [changelog mode, keys, watermark, state]; and what can share it. */
 #include "plan/physical.h"
 
 static const char **names_of(const struct plan_node *node, const char **names, uint32_t room)
@@ -467,6 +467,23 @@ static void print_node(const struct plan_node *node, uint32_t depth, uint64_t *p
     }
 }
 
+/* Of INSERTs; a query has its rows in the process that asks. */
+static void print_processes(const struct plan *plan, struct text_builder *out)
+{
+    struct plan_spread spread;
+    struct error err;
+    if (plan->schema != NULL) {
+        return;
+    }
+    if (plan_find_spread(plan, &spread, &err) != STATUS_OK) {
+        out->failed = true;
+    } else if (spread.pieces == 0) {
+        text_append_format(out, "Processes: one task: %s\n", spread.reason);
+    } else {
+        text_append_format(out, "Processes: %u task%s: %s\n", spread.pieces, spread.pieces == 1 ? "" : "s", spread.reason);
+    }
+}
+
 void plan_explain(const struct plan *plan, bool logical, struct text_builder *out)
 {
     uint64_t *printed = arena_alloc(plan->arena, (plan->node_count / 64 + 1) * sizeof *printed);
@@ -480,4 +497,5 @@ void plan_explain(const struct plan *plan, bool logical, struct text_builder *ou
     for (uint32_t i = 0; i < plan->output_count; i++) {
         print_node(plan->outputs[i], 0, printed, out);
     }
+    print_processes(plan, out);
 }

@@ -46,6 +46,7 @@ enum plan_operator { PLAN_OPERATOR_LIST(X) PLAN_OPERATOR_COUNT };
 struct plan_source {
     struct source_spec spec;
     const struct catalog_table *table;
+    uint32_t line, column; /* where the statement names it; 0: not known */
     struct source_counters counters;
     struct dead_letter *dead_letter; /* NULL: another error policy */
 };
@@ -230,6 +231,10 @@ enum status plan_narrow_joins(struct planner *planner, struct error *err);
 
 /* meaning.c: sets it in all nodes, after the last change to the plan. */
 enum status plan_mark_meaning(struct planner *planner, struct error *err);
+
+/* spread.c */
+/* Of INSERTs that are planned for one piece: refuses those that run whole. */
+enum status plan_check_piece(const struct plan *plan, struct error *err);
 
 /* explain.c */
 void plan_node_describe(const struct plan_node *node, struct text_builder *out);

@@ -85,6 +85,8 @@ static enum status source_start(struct planner *planner, const struct relation *
         .attachment = table->attachment,
         .storage = planner->context->storage,
         .counters = &read->counters,
+        .piece = planner->context->settings.piece,
+        .pieces = planner->context->settings.pieces,
         .until_end = planner->context->settings.until_end,
     };
     TRY(source_columns(planner, relation, &context->columns, err));
@@ -122,6 +124,8 @@ enum status plan_scan(struct planner *planner, struct relation *relation, struct
     struct plan_source *read;
     TRY_ALLOC(read, arena_alloc(planner->arena, sizeof *read), err);
     read->table = relation->scan.table;
+    read->line = relation->line;
+    read->column = relation->column;
     read->spec.schema = &relation->schema;
     read->spec.carry_watermarks = planner->watermarks_read;
     TRY(source_start(planner, relation, read, err));

@@ -138,7 +138,8 @@ static enum status make_inserts(struct planner *planner, const struct bound_inse
     }
     TRY(plan_check_overwrites(planner, inserts, count, err));
     TRY(plan_dead_letters(planner, err));
-    return plan_finish(planner, err);
+    TRY(plan_finish(planner, err));
+    return planner->context->settings.pieces == 0 ? STATUS_OK : plan_check_piece(planner->plan, err);
 }
 
 enum status plan_make_inserts(const struct plan_context *context, const struct bound_insert *inserts, uint32_t count, struct plan **plan,

@@ -24,7 +24,8 @@ struct plan_settings {
     int64_t idle_timeout_us;       /* table.exec.source.idle-timeout */
     int64_t state_ttl_us;          /* table.exec.state.ttl; 0: none */
     struct cold_settings cold;
-    bool until_end; /* execution.until-end */
+    uint32_t piece, pieces; /* of an INSERT that is spread over processes: this one reads only this piece of its sources; pieces 0: all */
+    bool until_end;         /* execution.until-end */
     bool legacy_cast, not_null_drop /* table.exec.sink.not-null-enforcer = DROP */;
 };
 struct plan_context {
@@ -46,6 +47,13 @@ enum status plan_make_query(const struct plan_context *context, struct relation 
 enum status plan_make_inserts(const struct plan_context *context, const struct bound_insert *inserts, uint32_t count, struct plan **plan,
                               struct error *err);
 void plan_close(struct plan *plan);
+/* How INSERTs can be run by several processes without exchanges between them: each is given a piece (plan_settings) of what is read, and all
+ * pieces together give what the whole gives. plan_make_inserts refuses a piece of what is not spread. */
+struct plan_spread {
+    uint32_t pieces;    /* so many, at most; 0: it runs whole, in one process */
+    const char *reason; /* for people, in the plan's arena: what each process reads; or what keeps it whole, with line:column where known */
+};
+enum status plan_find_spread(const struct plan *plan, struct plan_spread *spread, struct error *err);
 bool plan_is_bounded(const struct plan *plan); /* all sources end */
 /* Where the sinks of a job with checkpoints may leave what was never shown: the connector's name, a blank, its text (sink_type.leaves). */
 enum status plan_list_leavings(const struct plan *plan, const char ***places, uint32_t *count, struct error *err);
@@ -59,7 +67,8 @@ const struct schema *plan_schema(const struct plan *plan); /* of a query */
 enum status plan_build(struct plan *plan, struct circuit *circuit, struct error *err);
 /* A worker has failed: wakes all that wait in exchanges. Any thread. */
 void plan_abort(struct plan *plan);
-/* Physical plan after the rules: operator, what it does, and per operator changelog mode, keys, watermark, state. `logical`: also the
+/* Physical plan after the rules: operator, what it does, and per operator changelog mode, keys, watermark, state; of INSERTs also how many
+ * processes can share it. `logical`: also the
  * relation tree before and after the rules. */
 void plan_explain(const struct plan *plan, bool logical, struct text_builder *out);
 

@@ -406,7 +406,8 @@ enum status filesystem_scan(struct filesystem_reader *self, struct error *err)
     const struct filesystem_source *source = self->source;
     struct file_list found;
     TRY(file_list_scan(&found, source->root, source->settings.path_pattern, err));
-    enum status status = forget(self, &found, err);
+    enum status status = filesystem_keep_piece(source, &found, err);
+    status = status == STATUS_OK ? forget(self, &found, err) : status;
     if (status != STATUS_OK) {
         file_list_clear(&found);
         return status;

@@ -1,7 +1,7 @@
 /* connectors/filesystem/filesystem_reader.h: the file source and its reader, for the files of its implementation.
  *
  * For         filesystem_source.c (columns, the list of files), filesystem_reader.c (reading), filesystem_position.c (places),
- *             filesystem_lead.c (what others choose).
+ *             filesystem_lead.c (what others choose), file_piece.c (what other processes read).
  * Order       A bounded table is read in the order of its files' paths. A followed folder (source.monitor-interval) is scanned again and
  *             again; each scan takes, in that order, new files and what known ones have gained.
  * Place       filesystem/1 rows=7 done=2 file=5:/a.gz byte=120 line=9 repeat=0 tail=64 check=HASH files=4 last=5:/d.gz list=HASH
@@ -88,6 +88,14 @@ enum status filesystem_read_file(struct filesystem_reader *self, uint32_t row_li
 /* A followed folder: what is there now. */
 enum status filesystem_scan(struct filesystem_reader *self, struct error *err);
 const char *filesystem_relative_path(const struct filesystem_source *source, const char *path);
+
+/* file_piece.c: which piece a file is of (connectors/source.h).
+ *
+ *      key % pieces, the key of a file being made of the values in its folders (a table that is PARTITIONED BY columns: equal values, in
+ *      whatever spelling, have equal keys), or of its path below the table's folder. Numbers count as they are, so that files and
+ *      values that are numbered are dealt out in turn; all else is hashed. Never by its place in a list: lists differ while files come. */
+enum status filesystem_keep_piece(const struct filesystem_source *source, struct file_list *list, struct error *err); /* drops all others */
+enum status filesystem_divide(struct source *source, struct source_division *division, struct error *err);
 
 enum status filesystem_leave_file(struct filesystem_reader *self, struct error *err); /* it was read as far as it goes */
 enum status filesystem_record_progress(struct filesystem_reader *self, const struct file_entry *entry, struct error *err);

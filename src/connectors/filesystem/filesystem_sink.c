@@ -319,4 +319,5 @@ const struct sink_type filesystem_sink_type = {
     .close = filesystem_close,
     .leaves = filesystem_leaves,
     .discard = filesystem_discard,
+    .alone = partition_commit_alone,
 };

@@ -106,6 +106,7 @@ static enum status try_decoder(struct filesystem_source *self, struct error *err
 static enum status list_files(struct filesystem_source *self, struct error *err)
 {
     TRY(file_list_scan(&self->files, self->root, self->settings.path_pattern, err));
+    TRY(filesystem_keep_piece(self, &self->files, err));
     uint64_t total = 0;
     for (size_t i = 0; i < self->files.count; i++) {
         total += self->files.entries[i].size;
@@ -168,4 +169,5 @@ const struct source_type filesystem_source_type = {
     .seek = filesystem_seek,
     .present = filesystem_present,
     .lead = filesystem_lead,
+    .divide = filesystem_divide,
 };

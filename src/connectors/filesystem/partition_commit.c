@@ -90,6 +90,16 @@ enum status partition_commit_check(const struct sink_context *context, const str
                            idle);
 }
 
+const char *partition_commit_alone(const struct sink_context *context)
+{
+    if (context->overwrite) {
+        return "is overwritten: that removes what others have written";
+    }
+    return table_options_get(context->options, "sink.partition-commit.policy.kind") == NULL
+               ? NULL
+               : "marks partitions that are complete ('sink.partition-commit.policy.kind'), which takes one who writes them all";
+}
+
 enum status partition_commit_open(const struct sink_context *context, const struct filesystem_settings *settings, const char *root,
                                   struct partition_commit **commit, struct error *err)
 {

@@ -21,6 +21,8 @@ enum commit_trigger { COMMIT_PROCESS_TIME, COMMIT_PARTITION_TIME };
 struct partition_commit;
 /* Refuses options that would not act, when the statement is planned. */
 enum status partition_commit_check(const struct sink_context *context, const struct filesystem_settings *settings, struct error *err);
+/* sink_type.alone */
+const char *partition_commit_alone(const struct sink_context *context);
 /* *commit stays NULL when no partition is ever committed. The first sink of an INSERT makes it, the last
  * that closes it ends it. */
 enum status partition_commit_open(const struct sink_context *context, const struct filesystem_settings *settings, const char *root,
