@@ -1,17 +1,19 @@
-/* job/edits.h: what a running job hears from its control log, and what it answers.
+/* job/edits.h: what a running job, or a task of one, hears from its control log, and what it answers.
  *
- * For         api/, for jobs whose session has 'coordinator.uri'. The log itself: cluster/control/.
- * Shape       A thread of its own reads the log, decides proposals as the log's leader (the job has one process, which holds the lease),
- *             and acknowledges; so a service that is slow or away holds up no tick. Between two ticks the job takes what is accepted, one
- *             edit at a time, in the order of ranks.
+ * For         api/: jobs whose session has 'coordinator.uri', and tasks of workers. The log itself: cluster/control/.
+ * Shape       The thread of an edits_group (job/edits_group.h) reads and writes the log; so a service that is slow or away holds up no
+ *             tick. Between two ticks the task takes what is accepted, one edit at a time, in the order of ranks. Edits for the leader alone
+ *             are not among them.
  *
- *      job:     edits_take --> does it --> edits_applied(rank) --> checkpoint that notes edits_rank --> edits_committed(rank)
- *      thread:  read, decide --> hand over the next --> append the acknowledgement (only of what is committed) --> close
+ *      task:    edits_take --> does it --> edits_applied(rank) --> checkpoint that notes edits_rank --> edits_committed(rank)
+ *      thread:  read (and, alone, decide) --> hand over the next --> append the acknowledgement (only of what is committed)
  *
  * Exactly     A checkpoint notes the rank through which edits were applied before it. A job that goes on from a checkpoint applies those
- * once        above its rank again, and no others. One that begins without a checkpoint of its own begins with the first edit that is open.
+ * once        above its rank again, and no others. One that begins without a checkpoint of its own begins with the first edit that is
+ *             open; so does one whose checkpoint has a rank that the log has not: it is another log.
+ * Standing    What stands through that rank (a pause, settings) is no edit to come, and is in no checkpoint: the task asks for it first.
  * Outages     Errors of the service after the start are kept (edits_trouble) and tried again; the job goes on without.
- * Threads     All calls from the job's thread. edits_close waits for what is committed to be acknowledged, for CLOSE_PATIENCE at most.
+ * Threads     All calls from the task's thread. edits_close waits for what is committed to be acknowledged, for CLOSE_PATIENCE at most.
  */
 #ifndef SPATE_JOB_EDITS_H
 #define SPATE_JOB_EDITS_H
@@ -20,9 +22,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 
+struct edits_group;
 struct edits_spec {
-    const char *uri;    /* of the coordination service */
-    const char *job_id; /* the log is below "jobs/<id>" */
+    struct edits_group *group; /* of this process; NULL: a group of its own, for the whole job, which decides */
+    uint64_t task;             /* with `group` */
+    const char *uri;           /* else: of the coordination service */
+    const char *job_id;        /* else: the log is below "jobs/<id>" */
     struct budget *budget;
     bool goes_on; /* from a checkpoint of its own, with `applied` noted in it */
     uint64_t applied;
@@ -41,7 +46,10 @@ bool edits_take(struct edits *edits, struct edit *edit);
 void edits_applied(struct edits *edits, uint64_t rank, const char *result, const struct error *failure);
 uint64_t edits_rank(const struct edits *edits); /* applied through */
 void edits_committed(struct edits *edits, uint64_t rank);
-bool edits_begin_paused(const struct edits *edits); /* a pause stood when the log was opened */
+bool edits_begin_paused(const struct edits *edits);  /* a pause stood when the log was opened */
+bool edits_begin_stopped(const struct edits *edits); /* a stop that this task has committed is not done by all yet */
+/* What stood then through the rank that was applied: the last edit of each slot, in the order of slots. */
+const struct edit *edits_standing(const struct edits *edits, uint32_t *count);
 /* A new error of the service since the last call; false: none. */
 bool edits_trouble(struct edits *edits, struct error *trouble);
 /* Where an argument is a text: its value in the arena; NULL: not given. */
@@ -49,5 +57,7 @@ const char *edit_text(const struct edit *edit, const char *argument, struct aren
 
 const char *edits_prefix(const char *job_id, char prefix[200]); /* of the registers of a job */
 extern const char *const edits_verbs[];                         /* that a job obeys; NULL-terminated */
+/* Arguments of verbs that it obeys, but not in every form: refuses with an error. */
+enum status edits_check(void *context, const char *verb, const char *args, struct error *err);
 
 #endif
