@@ -7,8 +7,8 @@
  *             refused to a lower fence than was seen there. spate_lock_update and spate_election_update do that for registers.
  *             No time of two machines is compared: a holder stops counting on a lease 'cluster.lease.margin' before anybody else can find
  *             it silent, by a clock that goes on while the machine is suspended.
- * Names       Parts separated by '/', UTF-8. Locks, elections and latches have registers of their own below locks/, elections/ and
- *             latches/, and jobs have theirs below jobs/: nothing else is written there.
+ * Names       Parts separated by '/', UTF-8. Locks, elections, latches and groups have registers of their own below locks/, elections/,
+ *             latches/ and groups/, and jobs have theirs below jobs/: nothing else is written there.
  * Outcomes    What a program has to expect (absent, held by another, timed out) is an enum spate_outcome; *outcome is set when a call returns 0.
  * Errors      Calls return 0 for success, else a SPATE_ERROR_CLASS; *error (NULL: not wanted) then says what. Its texts are lent until the
  *             same thread's next call here. SPATE_ERROR_UNAVAILABLE: the service does not answer; nothing was changed, and a retry may help.
@@ -30,6 +30,7 @@ typedef struct spate_lease spate_lease;
 typedef struct spate_election spate_election;
 typedef struct spate_lock spate_lock;
 typedef struct spate_latch spate_latch;
+typedef struct spate_member spate_member;
 
 enum spate_outcome {
     SPATE_OUTCOME_DONE = 0,
@@ -158,6 +159,67 @@ SPATE_API int spate_latch_await(spate_latch *latch, int64_t timeout_ms, uint32_t
 /* Removes what is stored: who opens the name again begins anew. */
 SPATE_API int spate_latch_remove(spate_coordinator *coordinator, const char *name, struct spate_error *error);
 SPATE_API void spate_latch_close(spate_latch *latch);
+
+/* ---- membership: the processes of a group share out tasks 0 .. n-1, each of which is at one of them at a time ---- */
+
+/* One of the members, the leader, keeps who has what in a register; it takes tasks from members that fall silent, and spreads them evenly over
+ * those that are there. Only tasks that move stop; a task moves when its former member has let go of it, or has surely stopped. */
+enum { SPATE_GROUP_TASKS_MAX = 128, SPATE_MEMBER_ID_BYTES = 40 };
+
+struct spate_grant {
+    uint32_t task;
+    uint64_t fence; /* grows each time the task comes to a member: goes with what is written for it */
+};
+enum spate_member_end {
+    SPATE_MEMBER_LEFT,    /* in order */
+    SPATE_MEMBER_UNCLEAN, /* it could not let go of its tasks in order: others take over when it is known to have stopped */
+    SPATE_MEMBER_REFUSED, /* another process that lives has its id */
+};
+/* Called on a thread of the member, one after the other; any may be NULL. They may call everything here but spate_member_close. */
+struct spate_member_callbacks {
+    size_t size; /* sizeof(struct spate_member_callbacks), set by the caller */
+    /* What was agreed is over for these tasks: when this returns, they have stopped, and another member can have them. */
+    void (*on_model_expired)(void *context, const uint32_t *tasks, uint32_t count);
+    /* Agreed: these tasks are this member's now. */
+    void (*on_model)(void *context, const struct spate_grant *grants, uint32_t count);
+    /* It was taken for dead: all its tasks are lost, and may run elsewhere as soon as this has returned. It joins again by itself. */
+    void (*on_fenced)(void *context);
+    /* The service has not confirmed it in time (true), or has again (false): between the two nothing may be written that nobody can refuse. */
+    void (*on_suspended)(void *context, bool suspended);
+    /* Nothing comes after it; `how`: enum spate_member_end. */
+    void (*on_stopped)(void *context, int how);
+};
+/* Becomes a member of the group, which is made with so many tasks if there is none (another number is an error). `id`: what the member is called,
+ * also after a restart; at most 40 bytes without '#', '/' and blanks. The coordinator's options cluster.rebalance.*, cluster.task.stop.timeout,
+ * cluster.barrier.timeout are about members. A process that has several members opens a coordinator for each. */
+SPATE_API int spate_member_join(spate_coordinator *coordinator, const char *group, const char *id, uint32_t task_count,
+                                const struct spate_member_callbacks *callbacks, void *context, spate_member **member,
+                                struct spate_error *error);
+/* Is the task this member's at this moment, by its own clock? *fence (NULL: not wanted) is the proof. No call to the service. */
+SPATE_API bool spate_member_may_write(spate_member *member, uint32_t task, uint64_t *fence);
+/* As spate_lock_read and spate_lock_update, with the task's fence: a register belongs to one task. OUTDATED also when the task is not this
+ * member's. */
+SPATE_API int spate_member_read(spate_member *member, uint32_t task, const char *name, void *bytes, size_t capacity, size_t *length,
+                                int *outcome, struct spate_error *error);
+SPATE_API int spate_member_update(spate_member *member, uint32_t task, const char *name, const void *bytes, size_t length, int *outcome,
+                                  struct spate_error *error);
+/* Lets go of its tasks, one after the other, and leaves. DONE: it has ended (on_stopped says how); TIMED_OUT: not yet. Not from a callback. */
+SPATE_API int spate_member_leave(spate_member *member, int64_t timeout_ms, int *outcome, struct spate_error *error);
+/* Frees it. Without a leave before, others wait until it is known to have stopped. Its coordinator is closed later. NULL is allowed. */
+SPATE_API void spate_member_close(spate_member *member);
+
+struct spate_member_info {
+    size_t size; /* of this struct, as the library has it */
+    const char *id;
+    const uint32_t *tasks; /* that are open at it */
+    uint32_t task_count;
+    uint64_t version; /* of the group: grows each time that members or owners change */
+    bool leads;
+};
+/* The members of a group, sorted by id, as the leader has them. DONE or ABSENT: there is no such group. */
+typedef void (*spate_member_visit)(void *context, const struct spate_member_info *member);
+SPATE_API int spate_member_list(spate_coordinator *coordinator, const char *group, spate_member_visit visit, void *context, int *outcome,
+                                struct spate_error *error);
 
 #ifdef __cplusplus
 }

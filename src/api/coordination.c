@@ -71,7 +71,7 @@ void call_arena_close(struct call_arena *call)
 
 enum status coordination_name_check(const char *name, struct error *err)
 {
-    static const char *const taken[] = {"locks/", "elections/", "latches/", "jobs/"};
+    static const char *const taken[] = {"locks/", "elections/", "latches/", "groups/", "jobs/"};
     for (size_t i = 0; i < ARRAY_LENGTH(taken); i++) {
         if (strncmp(name, taken[i], strlen(taken[i])) == 0) {
             return error_set(err, ERROR_CLUSTER_NAME,
@@ -119,22 +119,16 @@ static enum status split(const char *const *texts, struct arena *arena, struct s
     return STATUS_OK;
 }
 
-/* The others are about members and tasks of a job, which a coordinator does not have. */
+/* The others are about the state of a job's tasks, which groups of a coordinator do not have. */
 static enum status check_timing(const struct split_options *options, struct error *err)
 {
-    static const char *const own[] = {"lease.ttl", "heartbeat", "lease.margin", "stop.bound", "lease.retry", "poll"};
+    static const char *const foreign[] = {"warmup.timeout", "warmup.max", "standby.max-lag", "rejoin.grace"};
     for (size_t i = 0; i < options->timing_count; i++) {
         const char *name = options->timing[i].name + strlen("cluster.");
-        bool acts = false;
-        for (size_t k = 0; k < ARRAY_LENGTH(own) && !acts; k++) {
-            acts = strcmp(name, own[k]) == 0;
-        }
-        if (!acts) {
-            return error_set(
-                err, ERROR_INVALID_OPTION,
-                "a coordinator has no option 'cluster.%.100s'; of cluster.* it has lease.ttl, heartbeat, lease.margin, stop.bound, "
-                "lease.retry, poll",
-                name);
+        for (size_t k = 0; k < ARRAY_LENGTH(foreign); k++) {
+            if (strcmp(name, foreign[k]) == 0) {
+                return error_set(err, ERROR_INVALID_OPTION, "a coordinator has no option 'cluster.%s': it is about tasks of jobs", name);
+            }
         }
     }
     return STATUS_OK;

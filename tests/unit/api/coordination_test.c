@@ -55,7 +55,7 @@ static int update(spate_lock *lock, const char *value)
 static void what_cannot_be_opened_says_why(void **state)
 {
     (void)state;
-    static const char *const of_jobs[] = {"cluster.barrier.timeout=40 s", NULL};
+    static const char *const of_jobs[] = {"cluster.warmup.max=3", NULL};
     static const char *const unknown[] = {"cluster.lease.tll=1 s", NULL}, *const bad[] = {"cluster.poll=5 s", NULL},
                              *const none[] = {"poll", NULL};
     spate_coordinator *coordinator;
@@ -65,7 +65,7 @@ static void what_cannot_be_opened_says_why(void **state)
     assert_int_equal(spate_coordinator_open("local:a", unknown, &coordinator, &error), SPATE_ERROR_SQL);
     assert_non_null(strstr(error.text, "cluster.lease.ttl"));
     assert_int_equal(spate_coordinator_open("local:a", of_jobs, &coordinator, &error), SPATE_ERROR_SQL);
-    assert_non_null(strstr(error.text, "has no option 'cluster.barrier.timeout'"));
+    assert_non_null(strstr(error.text, "has no option 'cluster.warmup.max'"));
     assert_int_equal(spate_coordinator_open("local:a", bad, &coordinator, &error), SPATE_ERROR_SQL);
     assert_non_null(strstr(error.text, "lease.ttl / 4"));
     assert_int_equal(spate_coordinator_open("local:a", none, &coordinator, NULL), SPATE_ERROR_SQL);
