@@ -118,6 +118,22 @@ static enum status for_options(struct spate_config *self, const struct option_de
     return STATUS_OK;
 }
 
+/* Those that are not a store's, too. */
+static enum status for_coordination(struct spate_config *self, each_def *each, struct error *err)
+{
+    uint32_t count;
+    const struct cluster_driver *const *drivers = cluster_driver_list(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < drivers[i]->option_count; k++) {
+            const struct option_def *def = &drivers[i]->options[k];
+            if (settings_is_of_coordination(def->name) && !settings_is_of_storage(def->name)) {
+                TRY(each(self, def, err));
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
 /* Settings of a session, of storage, and of the drivers that are here. */
 static enum status for_all_options(struct spate_config *self, each_def *each, struct error *err)
 {
@@ -135,7 +151,7 @@ static enum status for_all_options(struct spate_config *self, each_def *each, st
         bool set_in_sessions = drivers[i]->option_count > 0 && settings_is_of_storage(drivers[i]->options[0].name);
         TRY(for_options(self, drivers[i]->options, set_in_sessions ? drivers[i]->option_count : 0, each, err));
     }
-    return STATUS_OK;
+    return for_coordination(self, each, err);
 }
 
 /* ---- flags, and the whole ---- */

@@ -20,6 +20,7 @@ static enum status open_edits(spate_result *result, struct error *err)
 {
     spate_session *session = result->session;
     struct edits_spec spec = {.uri = session->settings.values.coordinator_uri, .budget = &session->budget};
+    TRY(settings_coordination(&session->settings, result->arena, &spec.options, &spec.option_count, err));
     spec.job_id = checkpointer_job_id(result->checkpointer);
     spec.applied = checkpointer_edits(result->checkpointer, &spec.goes_on);
     TRY(edits_open(&spec, &result->edits, err));

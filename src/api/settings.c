@@ -56,10 +56,9 @@ static enum status settings_check_zone(struct settings *settings, const char *ke
     return strcmp(key, "table.local-time-zone") == 0 ? time_zone_find(settings->arena, value, &zone, err) : STATUS_OK;
 }
 
-bool settings_is_of_storage(const char *key)
+static bool has_prefix(const char *key, const char *const *prefixes, size_t count)
 {
-    static const char *const prefixes[] = {"storage.", "azure.", "file.", "s3.", "execution.checkpointing.dir"};
-    for (uint32_t i = 0; i < ARRAY_LENGTH(prefixes); i++) {
+    for (size_t i = 0; i < count; i++) {
         if (strncmp(key, prefixes[i], strlen(prefixes[i])) == 0) {
             return true;
         }
@@ -67,28 +66,40 @@ bool settings_is_of_storage(const char *key)
     return false;
 }
 
-static enum status settings_keep_storage(struct settings *settings, const char *key, const char *value, struct error *err)
+bool settings_is_of_storage(const char *key)
+{
+    static const char *const prefixes[] = {"storage.", "azure.", "file.", "s3.", "execution.checkpointing.dir"};
+    return has_prefix(key, prefixes, ARRAY_LENGTH(prefixes)) && (object_option_is_known(key) || !cluster_option_is_known(key));
+}
+
+bool settings_is_of_coordination(const char *key)
+{
+    static const char *const prefixes[] = {"azure.", "file.", "zookeeper."};
+    return has_prefix(key, prefixes, ARRAY_LENGTH(prefixes)) && (cluster_option_is_known(key) || !object_option_is_known(key));
+}
+
+static enum status service_option_keep(struct settings *settings, struct service_options *options, const char *key, const char *value,
+                                       struct error *err)
 {
     struct object_option *kept;
     char *name;
     TRY_ALLOC(name, arena_text(settings->arena, key, strlen(key)), err);
-    TRY_ALLOC(kept, arena_grow(settings->arena, settings->storage, &settings->storage_capacity, settings->storage_count + 1, sizeof *kept),
-              err);
-    settings->storage = kept;
+    TRY_ALLOC(kept, arena_grow(settings->arena, options->list, &options->capacity, options->count + 1, sizeof *kept), err);
+    options->list = kept;
     uint32_t at = 0;
-    while (at < settings->storage_count && strcmp(kept[at].name, key) != 0) {
+    while (at < options->count && strcmp(kept[at].name, key) != 0) {
         at++;
     }
     kept[at] = (struct object_option){name, value};
-    settings->storage_count += at == settings->storage_count;
+    options->count += at == options->count;
     return STATUS_OK;
 }
 
-static void settings_forget_storage(struct settings *settings, const char *key)
+static void service_option_forget(struct service_options *options, const char *key)
 {
-    for (uint32_t i = 0; i < settings->storage_count; i++) {
-        if (strcmp(settings->storage[i].name, key) == 0) {
-            settings->storage[i] = settings->storage[--settings->storage_count];
+    for (uint32_t i = 0; i < options->count; i++) {
+        if (strcmp(options->list[i].name, key) == 0) {
+            options->list[i] = options->list[--options->count];
             return;
         }
     }
@@ -125,7 +136,21 @@ struct restart_settings settings_restarts(const struct settings *settings)
 
 struct storage_settings settings_storage(const struct settings *settings)
 {
-    return (struct storage_settings){.options = settings->storage, .option_count = settings->storage_count};
+    return (struct storage_settings){.options = settings->storage.list, .option_count = settings->storage.count};
+}
+
+enum status settings_coordination(const struct settings *settings, struct arena *arena, const struct cluster_option **options,
+                                  size_t *count, struct error *err)
+{
+    const struct service_options *set = &settings->coordination;
+    struct cluster_option *list;
+    TRY_ALLOC(list, arena_alloc(arena, set->count * sizeof *list + 1), err);
+    for (uint32_t i = 0; i < set->count; i++) {
+        list[i] = (struct cluster_option){set->list[i].name, set->list[i].value};
+    }
+    *options = list;
+    *count = set->count;
+    return STATUS_OK;
 }
 
 bool settings_are_durable(const struct settings *settings)
@@ -167,7 +192,10 @@ enum status settings_set(struct settings *settings, const char *key, const char 
         return STATUS_OK;
     }
     if (settings_is_of_storage(key)) {
-        TRY(settings_keep_storage(settings, key, copy, err));
+        TRY(service_option_keep(settings, &settings->storage, key, copy, err));
+    }
+    if (settings_is_of_coordination(key)) {
+        TRY(service_option_keep(settings, &settings->coordination, key, copy, err));
     }
     const struct option_def *def;
     TRY(option_find(session_options, session_option_count, "the session", key, &def, err));
@@ -198,7 +226,8 @@ enum status settings_reset(struct settings *settings, const char *key, struct er
         }
         const struct option_def *def;
         TRY(option_find(session_options, session_option_count, "the session", key, &def, err));
-        settings_forget_storage(settings, key);
+        service_option_forget(&settings->storage, key);
+        service_option_forget(&settings->coordination, key);
         return settings_reset_one(settings, def, err);
     }
     for (uint32_t i = 0; i < session_option_count; i++) {
@@ -207,8 +236,16 @@ enum status settings_reset(struct settings *settings, const char *key, struct er
     for (uint32_t i = 0; i < flink_key_count; i++) {
         settings->advisory_texts[i] = NULL;
     }
-    settings->storage_count = 0;
+    settings->storage.count = settings->coordination.count = 0;
     return STATUS_OK;
+}
+
+static void give_service_option(const struct object_option *option, void (*each)(void *context, const char *key, const char *value),
+                                void *context)
+{
+    if (!settings_has_option(option->name)) {
+        each(context, option->name, secret_is_name(option->name) ? "******" : option->value);
+    }
 }
 
 void settings_each(const struct settings *settings, void (*each)(void *context, const char *key, const char *value), void *context)
@@ -218,10 +255,12 @@ void settings_each(const struct settings *settings, void (*each)(void *context, 
             each(context, session_options[i].name, settings->texts[i]);
         }
     }
-    for (uint32_t i = 0; i < settings->storage_count; i++) {
-        const struct object_option *option = &settings->storage[i];
-        if (!settings_has_option(option->name)) {
-            each(context, option->name, secret_is_name(option->name) ? "******" : option->value);
+    for (uint32_t i = 0; i < settings->storage.count; i++) {
+        give_service_option(&settings->storage.list[i], each, context);
+    }
+    for (uint32_t i = 0; i < settings->coordination.count; i++) {
+        if (!settings_is_of_storage(settings->coordination.list[i].name)) { /* else it was among those */
+            give_service_option(&settings->coordination.list[i], each, context);
         }
     }
     for (uint32_t i = 0; i < flink_key_count; i++) {

@@ -10,6 +10,7 @@
 #define SPATE_API_SETTINGS_H
 
 #include "base/option.h"
+#include "cluster/driver.h"
 #include "functions/evaluation.h"
 #include "job/checkpointer.h"
 #include "job/restart_strategy.h"
@@ -43,32 +44,41 @@ struct session_settings {
     int32_t checkpoint_mode, checkpoint_storage, externalized, claim_mode;
     const char *coordinator_uri; /* NULL: not set */
     const char *checkpoint_dir, *savepoint_dir, *recovery_path, *storage_uri;
-    const char *storage_other; /* the last of the keys below "storage.", "azure.", "s3."; all are in `storage` */
+    const char *storage_other; /* the last of the keys below "storage.", "azure.", "zookeeper." ...; all are in service_options */
 };
 extern const struct option_def session_options[];
 extern const uint32_t session_option_count;
 
+struct service_options {
+    struct object_option *list;
+    uint32_t count, capacity;
+};
 struct settings {
     struct arena *arena; /* the session's: values live as long */
     struct session_settings values;
-    const char **texts;            /* by option: as set; NULL: the default holds */
-    const char **advisory_texts;   /* by key of Flink (settings_flink.h) */
-    struct object_option *storage; /* keys of storage, as set; their meaning is checked when the storage is opened */
-    uint32_t storage_count, storage_capacity;
+    const char **texts;                           /* by option: as set; NULL: the default holds */
+    const char **advisory_texts;                  /* by key of Flink (settings_flink.h) */
+    struct service_options storage, coordination; /* as set; their meaning is checked when the service is opened */
 };
 enum status settings_open(struct settings *settings, struct arena *arena, struct error *err);
 /* *message: what to tell the user, NULL for nothing. */
 enum status settings_set(struct settings *settings, const char *key, const char *value, const char **message, struct error *err);
 enum status settings_reset(struct settings *settings, const char *key, struct error *err); /* NULL: all */
 const char *settings_current_key(const char *key); /* of a key that Flink has renamed: its name of now */
+/* Keys of services are by scheme: what only one of two drivers of a scheme takes is not the other's; what neither takes is for both, which
+ * refuse it. */
 bool settings_is_of_storage(const char *key);
+bool settings_is_of_coordination(const char *key);
 bool settings_has_option(const char *key); /* session_options has it, by this very name */
 /* Calls back per key that is set; secrets come as ******. */
 void settings_each(const struct settings *settings, void (*each)(void *context, const char *key, const char *value), void *context);
 enum status settings_evaluation(const struct settings *settings, struct arena *arena, struct evaluation *evaluation, struct error *err);
 struct plan_settings settings_plan(const struct settings *settings);
 struct storage_settings settings_storage(const struct settings *settings); /* lent until a key is set */
-bool settings_are_durable(const struct settings *settings);                /* INSERTs have checkpoints, or start from a savepoint */
+/* For cluster_open, in the arena. */
+enum status settings_coordination(const struct settings *settings, struct arena *arena, const struct cluster_option **options,
+                                  size_t *count, struct error *err);
+bool settings_are_durable(const struct settings *settings); /* INSERTs have checkpoints, or start from a savepoint */
 struct restart_settings settings_restarts(const struct settings *settings);
 struct checkpoint_settings settings_checkpoints(const struct settings *settings);
 /* table.dml-sync: is an INSERT waited for before the next statement? */

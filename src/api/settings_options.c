@@ -117,7 +117,7 @@ const struct option_def session_options[] = {
     {.name = "azure.*",
      OPTION_TEXT(struct session_settings, storage_other),
      .flags = OPTION_PREFIX,
-     .summary = "Credentials and endpoint of storage on Azure Blob (docs/storage.md)."},
+     .summary = "Credentials and endpoint of storage and coordination on Azure Blob (docs/storage.md, docs/cluster.md)."},
     {.name = "coordinator.uri",
      OPTION_TEXT(struct session_settings, coordinator_uri),
      .summary = "The coordination service; jobs with checkpoints obey their control log there (docs/control-log.md)."},
@@ -207,7 +207,7 @@ const struct option_def session_options[] = {
     {.name = "file.*",
      OPTION_TEXT(struct session_settings, storage_other),
      .flags = OPTION_PREFIX,
-     .summary = "How storage in a folder waits and clears up (docs/storage.md)."},
+     .summary = "How storage and coordination in a folder wait and clear up (docs/storage.md, docs/cluster.md)."},
     {.name = "high-availability.lease",
      OPTION_DURATION(struct session_settings, lease),
      .initial = "10 s",
@@ -376,5 +376,9 @@ const struct option_def session_options[] = {
      OPTION_BYTES(struct session_settings, process_memory),
      .initial = "0 b",
      .summary = "The memory budget of the process; 0: three quarters of what machine or cgroup allows."},
+    {.name = "zookeeper.*",
+     OPTION_TEXT(struct session_settings, storage_other),
+     .flags = OPTION_PREFIX,
+     .summary = "How coordination by ZooKeeper connects and waits (docs/cluster.md)."},
 };
 const uint32_t session_option_count = ARRAY_LENGTH(session_options);

@@ -240,6 +240,16 @@ static enum status parse_value(const struct option_def *def, const char *value, 
     return error_set(err, ERROR_INTERNAL, "option '%s' has no kind", def->name);
 }
 
+bool option_is_among(const struct option_def *defs, size_t count, const char *key)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(defs[i].name, key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum status option_apply(const struct option_def *def, const char *value, void *settings, struct arena *arena, struct error *err)
 {
     void *member = (char *)settings + def->offset;

@@ -67,6 +67,7 @@ enum status option_defaults(const struct option_def *defs, size_t count, void *s
 /* Finds a definition by key, "did you mean" in the error otherwise; `what` names the owner ("connector 'datagen'"). */
 enum status option_find(const struct option_def *defs, size_t count, const char *what, const char *key, const struct option_def **def,
                         struct error *err);
+bool option_is_among(const struct option_def *defs, size_t count, const char *key); /* by this very name */
 enum status option_apply(const struct option_def *def, const char *value, void *settings, struct arena *arena, struct error *err);
 enum status duration_parse(const char *text, struct duration *duration, struct error *err); /* Flink's: '10 s', '200ms' */
 enum status byte_size_parse(const char *text, struct byte_size *size, struct error *err);   /* Flink's: '64 mb' */

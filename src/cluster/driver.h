@@ -118,6 +118,7 @@ struct cluster_option {
 enum status cluster_open(const char *uri, const struct cluster_option *options, size_t option_count,
                          const struct cluster_environment *environment, struct cluster_session **session, struct error *err);
 void cluster_close(struct cluster_session *session, bool release_leases); /* NULL is allowed */
+bool cluster_option_is_known(const char *name); /* to the driver of its scheme, if that is here: "zookeeper.auth" */
 const struct cluster_driver *const *cluster_driver_list(uint32_t *count); /* lent until the thread's next call */
 /* Refuses what the head of this file does not allow. */
 enum status cluster_name_check(const char *name, struct error *err);

@@ -62,6 +62,18 @@ const struct cluster_driver *const *cluster_driver_list(uint32_t *count)
     return drivers;
 }
 
+bool cluster_option_is_known(const char *name)
+{
+    const struct cluster_driver *driver;
+    const char *module;
+    struct error not_installed;
+    if (!is_known((struct text){name, strcspn(name, ".")}, &driver, &module) ||
+        (module != NULL && load_driver(module, &driver, &not_installed) != STATUS_OK)) {
+        return false;
+    }
+    return option_is_among(driver->options, driver->option_count, name);
+}
+
 static enum status refuse_scheme(struct text scheme, const char *uri, struct error *err)
 {
     struct text_builder names = {0};

@@ -23,11 +23,14 @@
 #include "base/error.h"
 
 struct edits_group;
+struct cluster_option;
 struct edits_spec {
     struct edits_group *group; /* of this process; NULL: a group of its own, for the whole job, which decides */
     uint64_t task;             /* with `group` */
     const char *uri;           /* else: of the coordination service */
-    const char *job_id;        /* else: the log is below "jobs/<id>" */
+    const struct cluster_option *options;
+    size_t option_count;
+    const char *job_id; /* else: the log is below "jobs/<id>" */
     struct budget *budget;
     bool goes_on; /* from a checkpoint of its own, with `applied` noted in it */
     uint64_t applied;

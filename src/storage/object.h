@@ -105,6 +105,7 @@ struct text object_scheme(const char *uri);
 void object_store_close(struct object_store *store); /* NULL is allowed */
 /* All that can be had: those built in, and the modules that are installed. Lent until the thread's next call. */
 const struct object_driver *const *object_driver_list(uint32_t *count);
+bool object_option_is_known(const char *name); /* to the driver of its scheme, if that is here: "azure.timeout" */
 
 /* Conveniences over the table, for small bodies. */
 enum status object_put_bytes(struct object_store *store, const char *key, const void *bytes, size_t length, enum put_condition condition,

@@ -55,6 +55,18 @@ const struct object_driver *const *object_driver_list(uint32_t *count)
     return drivers;
 }
 
+bool object_option_is_known(const char *name)
+{
+    const struct object_driver *driver = &file_driver;
+    const char *module;
+    struct error not_installed;
+    if (!is_known((struct text){name, strcspn(name, ".")}, &module) ||
+        (module != NULL && load_driver(module, &driver, &not_installed) != STATUS_OK)) {
+        return false;
+    }
+    return option_is_among(driver->options, driver->option_count, name);
+}
+
 static enum status find_driver(const char *uri, const struct object_driver **driver, struct error *err)
 {
     struct text scheme = object_scheme(uri);
