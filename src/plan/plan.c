@@ -1,4 +1,6 @@
 /* Making a plan: rules, operators, outputs; and what is asked of it afterwards. */
+#include <assert.h>
+
 #include "connectors/dead_letter.h"
 #include "connectors/sink.h"
 #include "connectors/table_options.h"
@@ -146,6 +148,7 @@ enum status plan_make_inserts(const struct plan_context *context, const struct b
                               struct error *err)
 {
     struct planner planner;
+    assert(context->settings.pieces == 0 || context->settings.piece < context->settings.pieces);
     TRY(plan_start(context, plan, &planner, err));
     enum status status = make_inserts(&planner, inserts, count, err);
     if (status != STATUS_OK) {

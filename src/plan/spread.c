@@ -291,6 +291,64 @@ static enum status spread_two_inputs(struct spread *self, const struct plan_node
     return keep_whole(self, node, "brings rows of its two inputs together", err);
 }
 
+/* Do rows of both inputs that have equal keys come from the same piece? */
+static bool keys_meet(const struct spread *self, const struct plan_node *node, const uint32_t *left_keys, const uint32_t *right_keys,
+                      uint32_t key_count)
+{
+    const struct piece_columns *left = &self->columns[node->inputs[0]->id], *right = &self->columns[node->inputs[1]->id];
+    for (uint32_t n = 1; n <= left->count; n++) {
+        bool found = false;
+        for (uint32_t k = 0; k < key_count; k++) {
+            found = found || (left->number[left_keys[k]] == n && right->number[right_keys[k]] == n);
+        }
+        if (!found) {
+            return false;
+        }
+    }
+    return left->count > 0 && left->count == right->count;
+}
+
+/* Columns of a side whose rows may be missing are NULL then, whatever piece it is. */
+static void join_columns(struct spread *self, const struct plan_node *node)
+{
+    const struct join_spec *join = &node->join;
+    const struct piece_columns *left = &self->columns[node->inputs[0]->id], *right = &self->columns[node->inputs[1]->id];
+    struct piece_columns *to = &self->columns[node->id];
+    uint32_t left_count = node->inputs[0]->schema->count;
+    bool left_stands = join->kind != JOIN_RIGHT && join->kind != JOIN_FULL;
+    bool right_stands = join->kind == JOIN_INNER || join->kind == JOIN_RIGHT;
+    to->count = left->count;
+    for (uint32_t i = 0; i < node->schema->count; i++) {
+        bool stands = i < left_count ? left_stands : right_stands;
+        to->number[i] = !stands ? 0 : i < left_count ? left->number[i] : right->number[i - left_count];
+    }
+}
+
+/* A row of no partner is known to be one where all of its possible partners would be. */
+static enum status spread_join(struct spread *self, const struct plan_node *node, struct error *err)
+{
+    const struct join_spec *join = &node->join;
+    if (join->prune[0].present || join->prune[1].present) {
+        return spread_event_time(self, node, err);
+    }
+    if (join->null_aware || !keys_meet(self, node, join->left_keys, join->right_keys, join->key_count)) {
+        return spread_two_inputs(self, node, err);
+    }
+    join_columns(self, node);
+    return join->condition == NULL ? STATUS_OK : check_expression(self, join->condition, err);
+}
+
+static enum status spread_set(struct spread *self, const struct plan_node *node, struct error *err)
+{
+    uint32_t *all, count = node->schema->count;
+    TRY_ALLOC(all, arena_alloc(self->plan->arena, (count + 1) * sizeof *all), err);
+    for (uint32_t i = 0; i < count; i++) {
+        all[i] = i;
+    }
+    pass_columns(self, node);
+    return keys_meet(self, node, all, all, count) ? STATUS_OK : spread_two_inputs(self, node, err);
+}
+
 static enum status spread_all_rows(struct spread *self, const struct plan_node *node, struct error *err)
 {
     return keep_whole(self, node, "looks at all rows", err);
@@ -309,7 +367,7 @@ static spread_fn *const spreaders[PLAN_OPERATOR_COUNT] = {
     [PLAN_WINDOW_COLUMNS] = spread_event_time,
     [PLAN_WINDOW_AGGREGATE] = spread_event_time,
     [PLAN_SESSION_WINDOW] = spread_event_time,
-    [PLAN_JOIN] = spread_two_inputs,
+    [PLAN_JOIN] = spread_join,
     [PLAN_INTERVAL_JOIN] = spread_two_inputs,
     [PLAN_WINDOW_JOIN] = spread_two_inputs,
     [PLAN_LOOKUP_JOIN] = spread_two_inputs,
@@ -319,7 +377,7 @@ static spread_fn *const spreaders[PLAN_OPERATOR_COUNT] = {
     [PLAN_OVER] = spread_over,
     [PLAN_SORT] = spread_all_rows,
     [PLAN_LIMIT] = spread_all_rows,
-    [PLAN_SET] = spread_two_inputs,
+    [PLAN_SET] = spread_set,
     [PLAN_UNNEST] = spread_unnest,
     [PLAN_SINK] = spread_sink,
     [PLAN_RESULT] = spread_all_rows,

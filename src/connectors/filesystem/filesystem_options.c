@@ -18,7 +18,7 @@ const struct option_def filesystem_options[] = {
     {.name = "source.partition-by-file",
      OPTION_BOOL(struct filesystem_settings, partition_by_file),
      .initial = "false",
-     .summary = "Each file is a partition with its own watermark, read by any worker."},
+     .summary = "Each file is a partition with its own watermark, read by any worker, and by any process of a job of several."},
     {.name = "source.path.regex-pattern",
      OPTION_TEXT(struct filesystem_settings, path_pattern),
      .summary = "Only files whose whole path matches this regular expression."},

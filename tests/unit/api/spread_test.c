@@ -18,10 +18,10 @@ enum { SCRIPT_BYTES = 16384, ROWS_MAX = 20000, FILES = 23, ROWS_PER_FILE = 17 };
 
 /* ---- input ---- */
 
-/* Few different values, so that groups, ties and pairs of rows of different files are many. */
+/* Few different values, so that groups and pairs of rows of different files are many. No two rows have the same time: of rows of different
+ * partitions that are equal in an order nobody has promised which is first. */
 static void put_rows(const struct table *folder, const char *name, uint32_t file)
 {
-    char path[128];
     struct text_builder rows = {0};
     uint32_t random = file * 2654435761u + 12345;
     for (uint32_t i = 0; i < ROWS_PER_FILE; i++) {
@@ -30,12 +30,11 @@ static void put_rows(const struct table *folder, const char *name, uint32_t file
         if (value % 11 == 0) {
             text_append_format(&rows, "{\"id\":%u,\"k\":null,\"v\":%u}\n", file * ROWS_PER_FILE + i, value % 5);
         } else {
-            text_append_format(&rows, "{\"id\":%u,\"k\":\"k%u\",\"v\":%u,\"t\":\"2026-11-30 10:%02u:00\",\"l\":[%u,%u]}\n",
-                               file * ROWS_PER_FILE + i, value % 3, value % 7, value % 60, i, value % 4);
+            text_append_format(&rows, "{\"id\":%u,\"k\":\"k%u\",\"v\":%u,\"t\":\"2026-11-30 10:%02u:00.%03u\",\"l\":[%u,%u]}\n",
+                               file * ROWS_PER_FILE + i, value % 3, value % 7, value % 60, file * ROWS_PER_FILE + i, i, value % 4);
         }
     }
-    snprintf(path, sizeof path, "%s", name);
-    put_file(folder, path, rows.bytes);
+    put_file(folder, name, rows.bytes);
     text_builder_close(&rows);
 }
 
@@ -69,18 +68,25 @@ static const char definitions[] = "CREATE TABLE o (" COLUMNS ") WITH (" FILES_OF
                       "p") ");\n"
                            "CREATE TABLE q (" COLUMNS ", d INT, c STRING) PARTITIONED BY (d, c) WITH (" FILES_OF(
                                "q") ");\n"
-                                    "CREATE TABLE a (i BIGINT, s STRING, d INT, c STRING) WITH ('connector' = 'filesystem', 'format' = "
-                                    "'debezium-json',"
-                                    " 'path' = '%1$s/out/a');\n"
-                                    "CREATE TABLE b (i BIGINT, s STRING, d INT, c STRING) WITH ('connector' = 'filesystem', 'format' = "
-                                    "'debezium-json',"
-                                    " 'path' = '%1$s/out/b');\n"
-                                    "CREATE TABLE inserted (i BIGINT, s STRING, d INT, c STRING) WITH ('connector' = 'filesystem', "
-                                    "'format' = 'json',"
-                                    " 'path' = '%1$s/out/i');\n"
-                                    "CREATE TABLE marked (i BIGINT, s STRING, d INT, c STRING) PARTITIONED BY (c) WITH ('connector' = "
-                                    "'filesystem', 'format' = 'json',"
-                                    " 'path' = '%1$s/out/m', 'sink.partition-commit.policy.kind' = 'success-file');\n";
+                                    "CREATE TABLE e (" COLUMNS
+                                    ", d INT, c STRING, WATERMARK FOR t AS t - INTERVAL '5' MINUTE) PARTITIONED BY (d, c) WITH (" FILES_OF(
+                                        "p") ");\n"
+                                             "CREATE TABLE a (i BIGINT, s STRING, d INT, c STRING) WITH ('connector' = 'filesystem', "
+                                             "'format' = "
+                                             "'debezium-json',"
+                                             " 'path' = '%1$s/out/a');\n"
+                                             "CREATE TABLE b (i BIGINT, s STRING, d INT, c STRING) WITH ('connector' = 'filesystem', "
+                                             "'format' = "
+                                             "'debezium-json',"
+                                             " 'path' = '%1$s/out/b');\n"
+                                             "CREATE TABLE inserted (i BIGINT, s STRING, d INT, c STRING) WITH ('connector' = "
+                                             "'filesystem', "
+                                             "'format' = 'json',"
+                                             " 'path' = '%1$s/out/i');\n"
+                                             "CREATE TABLE marked (i BIGINT, s STRING, d INT, c STRING) PARTITIONED BY (c) WITH "
+                                             "('connector' = "
+                                             "'filesystem', 'format' = 'json',"
+                                             " 'path' = '%1$s/out/m', 'sink.partition-commit.policy.kind' = 'success-file');\n";
 
 /* Runs all statements; what they give as rows is appended. An error ends it as "! text". */
 static int take_row(void *context, int kind, uint32_t column_count, const char *const *values, const size_t *lengths)
@@ -220,6 +226,20 @@ static const char *const shared[] = {
     "INSERT INTO a SELECT SUM(v) OVER (PARTITION BY d, c ORDER BY id), k, d, c FROM p;",
     "INSERT INTO a SELECT SUM(n), MAX(k), d, c FROM (SELECT k, d, c, COUNT(*) AS n FROM p GROUP BY k, d, c) GROUP BY d, c;",
     "INSERT INTO a SELECT COUNT(*), MIN(k), d, c FROM (SELECT k, d, c FROM p UNION ALL SELECT k, d, c FROM q) GROUP BY d, c;",
+    "INSERT INTO a SELECT id, k, d, c FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k, c, d ORDER BY t) AS n FROM e WHERE t IS NOT NULL) "
+    "WHERE n = 1;",
+    "INSERT INTO a SELECT id, k, d, c FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY d, c ORDER BY t DESC) AS n FROM e WHERE t IS NOT "
+    "NULL) WHERE n = 1;",
+    "INSERT INTO a SELECT MAX(v), CAST(MIN(t) AS STRING), d, c FROM e GROUP BY d, c;",
+    "INSERT INTO a SELECT p.id, q.k, p.d, p.c FROM p JOIN q ON p.d = q.d AND q.c = p.c AND p.v = q.v WHERE q.id < 200;",
+    "INSERT INTO a SELECT p.id, q.k, p.d, q.c FROM p LEFT JOIN q ON p.d = q.d AND q.c = p.c AND p.id = q.id;",
+    "INSERT INTO a SELECT q.id, p.k, p.d, q.c FROM p RIGHT JOIN q ON p.d = q.d AND q.c = p.c AND p.id = q.id + 30;",
+    "INSERT INTO a SELECT q.id, p.k, p.d, q.c FROM p FULL JOIN q ON p.d = q.d AND q.c = p.c AND p.id = q.id;",
+    "INSERT INTO a SELECT id, k, d, c FROM p WHERE (d, c, v) IN (SELECT d, c, v FROM q WHERE k = 'k1');",
+    "INSERT INTO a SELECT id, k, d, c FROM p WHERE NOT EXISTS (SELECT 1 FROM q WHERE q.d = p.d AND q.c = p.c AND q.v = p.v);",
+    "INSERT INTO a SELECT SUM(p.v), MAX(q.k), p.d, q.c FROM p JOIN q ON p.d = q.d AND q.c = p.c AND p.v = q.v GROUP BY p.d, q.c;",
+    "INSERT INTO a SELECT v, k, d, c FROM p INTERSECT SELECT v, k, d, c FROM q;",
+    "INSERT INTO a SELECT v, k, d, c FROM p EXCEPT ALL SELECT v, k, d, c FROM q;",
     "EXECUTE STATEMENT SET BEGIN INSERT INTO inserted SELECT id, k, v, k FROM o; INSERT INTO a SELECT MAX(v), MIN(k), d, c FROM p GROUP BY "
     "d, c;"
     " INSERT INTO b SELECT COUNT(*), MIN(k), d, c FROM q GROUP BY d, c; END;",
@@ -271,7 +291,7 @@ static const struct {
     {"INSERT INTO inserted SELECT id, UUID(), v, k FROM o;", "23 tasks: "},
     {"INSERT INTO inserted SELECT id, k, v, k FROM followed;", "one task: more files of followed may come: 'parallelism.default'"},
     {"INSERT INTO inserted SELECT id, k, v, k FROM ordered;",
-     "one task: ordered at 12:54 is read file by file, in the order of their paths"},
+     "one task: ordered at 13:54 is read file by file, in the order of their paths"},
     {"INSERT INTO a SELECT SUM(v), k, 1, k FROM o GROUP BY k;",
      "one task: GroupAggregate (by k: SUM(v)) brings rows of different files together"},
     {"INSERT INTO a SELECT SUM(v), MAX(k), d, MAX(c) FROM p GROUP BY d;",
@@ -282,8 +302,17 @@ static const struct {
     {"INSERT INTO a SELECT COUNT(*), k, d, c FROM (SELECT k, d, c FROM p UNION ALL SELECT k, v, k FROM o) GROUP BY k, d, c;",
      "one task: GroupAggregate"},
     {"INSERT INTO a SELECT COUNT(*), MAX(k), 1, '' FROM o;", "one task: GroupAggregate"},
-    {"INSERT INTO a SELECT p.id, p.k, p.d, q.c FROM p JOIN q ON p.d = q.d AND p.c = q.c;", "one task: Join"},
-    {"INSERT INTO a SELECT id, k, d, c FROM p INTERSECT SELECT id, k, d, c FROM q;", "one task: "},
+    {"INSERT INTO a SELECT p.id, p.k, p.d, q.c FROM p JOIN q ON p.d = q.d AND p.c = q.c;",
+     "6 tasks: each reads its share of the files of p"},
+    {"INSERT INTO a SELECT p.id, p.k, p.d, q.c FROM p JOIN q ON p.d = q.d AND p.id = q.id;",
+     "one task: Join (inner on d = d and id = id) brings rows of its two inputs together"},
+    {"INSERT INTO a SELECT p.id, p.k, p.d, q.c FROM p JOIN q ON p.d = q.d AND p.c = q.k;", "one task: Join"},
+    {"INSERT INTO a SELECT p.id, p.k, o.v, p.c FROM p JOIN o ON p.d = o.v AND p.c = o.k;", "one task: Join"},
+    {"INSERT INTO a SELECT SUM(p.v), MAX(q.k), q.d, q.c FROM p LEFT JOIN q ON p.d = q.d AND q.c = p.c GROUP BY q.d, q.c;",
+     "one task: GroupAggregate"},
+    {"INSERT INTO a SELECT id, k, d, c FROM p WHERE (d, c) NOT IN (SELECT d, c FROM q);", "one task: Join"},
+    {"INSERT INTO a SELECT COUNT(*), k, d, c FROM p WHERE v > (SELECT MIN(v) FROM q) GROUP BY k, d, c;", "one task: "},
+    {"INSERT INTO a SELECT id, k, d, c FROM p INTERSECT SELECT id, k, d, k FROM q;", "one task: SetOperation (INTERSECT)"},
     {"INSERT INTO a SELECT id, k, v, k FROM (SELECT *, ROW_NUMBER() OVER (ORDER BY v) AS n FROM o) WHERE n < 5;", "one task: TopN"},
     {"INSERT INTO a SELECT id, k, v, k FROM o LIMIT 3;", "one task: Limit"},
     {"INSERT INTO inserted SELECT COUNT(*), k, 1, k FROM TABLE(TUMBLE(TABLE w, DESCRIPTOR(t), INTERVAL '1' MINUTE))"
@@ -292,10 +321,20 @@ static const struct {
     {"INSERT INTO inserted SELECT id, CAST(window_start AS STRING), v, k FROM TABLE(TUMBLE(TABLE w, DESCRIPTOR(t), INTERVAL '1' MINUTE));",
      "one task: WindowTableFunction"},
     {"INSERT INTO inserted SELECT id, CAST(CURRENT_TIMESTAMP AS STRING), v, k FROM o;",
-     "one task: CURRENT_TIMESTAMP at 12:46 is another value"},
+     "one task: CURRENT_TIMESTAMP at 13:46 is another value"},
     {"INSERT INTO inserted SELECT id, k, v, k FROM w WHERE t > CURRENT_WATERMARK(t);", "one task: CURRENT_WATERMARK"},
     {"INSERT INTO inserted SELECT id, k, v, k FROM o WHERE CAST(PROCTIME() AS STRING) <> k;", "one task: PROCTIME"},
     {"INSERT INTO inserted SELECT SUM(v) OVER (PARTITION BY k ORDER BY t), k, v, k FROM w;", "one task: Over"},
+    {"INSERT INTO inserted SELECT SUM(v) OVER (PARTITION BY d, c ORDER BY t), k, d, c FROM e;", "one task: Over"},
+    {"INSERT INTO inserted SELECT id, k, d, c FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY d, c ORDER BY PROCTIME()) AS n FROM p)"
+     " WHERE n = 1;",
+     "one task: "},
+    {"INSERT INTO inserted SELECT COUNT(*), MIN(k), d, c FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(t), INTERVAL '1' MINUTE))"
+     " GROUP BY window_start, window_end, d, c;",
+     "one task: WindowAggregate"},
+    {"INSERT INTO a SELECT e.id, q.k, e.d, q.c FROM e JOIN e AS q ON e.d = q.d AND e.c = q.c AND e.t BETWEEN q.t AND q.t + INTERVAL '1' "
+     "HOUR;",
+     "one task: IntervalJoin"},
     {"INSERT INTO inserted VALUES (1, 'x', 1, 'x');", "one task: Values"},
     {"INSERT INTO inserted SELECT id, k, v, k FROM o UNION ALL SELECT 1, 'x', 1, 'x';", "one task: Values"},
     {"INSERT OVERWRITE inserted SELECT id, k, v, k FROM o;", "one task: inserted is overwritten"},
