@@ -99,7 +99,8 @@ static enum status expire_numbered(struct sweep *sweep, enum store_kind kind, co
                     memcmp(entry->key, entry[-1].key, folder_length(entry->key)) == 0;
         place = same ? place + 1 : 0;
         bool young = limit->retain.us > 0 && entry->modified_us > sweep->now_us - limit->retain.us;
-        if (place >= limit->keep && !young && !is_pinned(pins, entry->key)) {
+        bool counts = kind == STORE_CHECKPOINTS && !sweep_is_superseded(sweep->marks, entry->key, entry->number);
+        if (place >= limit->keep && !young && !counts && !is_pinned(pins, entry->key)) {
             status = sweep_expire(sweep, kind, entry->key, entry->bytes, err);
         }
     }

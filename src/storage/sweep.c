@@ -153,6 +153,7 @@ enum status storage_sweep(struct storage *storage, const struct sweep_request *r
     const struct clock *clock = storage_clock(storage);
     struct sweep sweep = {.storage = storage, .request = request, .report = report, .limits = storage_limits_of(storage)};
     struct sweep_marks marks;
+    sweep.marks = &marks;
     *report = (struct sweep_report){0};
     sweep.now_us = clock->wall_us(clock);
     TRY(storage_check(storage, ACCESS_JOBS, ACCESS_ADMIN, NULL, err));

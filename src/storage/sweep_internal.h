@@ -28,10 +28,25 @@ struct sweep_places {
 };
 void sweep_places_find(const struct storage *storage, struct sweep_places *places);
 
+/* A task's checkpoints, those that were read. A checkpoint of a task with a commit record (it has an epoch) counts only when the record names
+ * it. The record is not here; but each manifest says what the record named when it was stored. What is below the highest of these has been
+ * superseded, unless a task went back to it: then what was stored since names it. Nothing else surely has been. */
+struct sweep_checkpoint {
+    uint64_t seq, counted; /* counted: what the record named then; 0: none */
+};
+struct sweep_task {
+    const char *folder; /* of the manifests, with its '/' */
+    bool has_record;
+    uint64_t counted; /* the highest */
+    struct sweep_checkpoint *checkpoints;
+    uint32_t checkpoint_count, checkpoint_capacity;
+};
 struct sweep_marks {
     struct arena *arena;
     struct key_set files;  /* whole keys */
     struct key_set hashes; /* of blobs */
+    struct sweep_task *tasks;
+    uint32_t task_count, task_capacity;
     uint64_t documents;
 };
 enum status sweep_marks_open(struct sweep_marks *marks, struct error *err);
@@ -41,6 +56,8 @@ enum status sweep_mark_document(struct storage *storage, enum store_kind kind, c
                                 struct sweep_marks *marks, struct error *err);
 /* All documents of all stores. */
 enum status sweep_mark_all(struct storage *storage, struct sweep_marks *marks, struct error *err);
+/* Whether a manifest may be removed once it is one too many. One that came after the marks may not. */
+bool sweep_is_superseded(const struct sweep_marks *marks, const char *key, uint64_t seq);
 bool sweep_is_marked(const struct sweep_marks *marks, enum sweep_class class, const char *key);
 
 /* What one run does. */
@@ -49,6 +66,7 @@ struct sweep {
     const struct sweep_request *request;
     struct sweep_report *report;
     const struct storage_limits *limits;
+    const struct sweep_marks *marks;
     int64_t now_us;
 };
 void sweep_tell(struct sweep *sweep, enum sweep_action action, enum store_kind kind, const char *key, uint64_t bytes);

@@ -105,6 +105,68 @@ static enum status mark_files(struct sweep_marks *marks, const struct checkpoint
     return STATUS_OK;
 }
 
+/* ---- which checkpoints count ---- */
+
+static struct sweep_task *find_task(const struct sweep_marks *marks, const char *key)
+{
+    size_t length = (size_t)(strrchr(key, '/') - key) + 1;
+    for (uint32_t i = marks->task_count; i > 0; i--) { /* listings are in order: it is the last, or new */
+        const char *folder = marks->tasks[i - 1].folder;
+        if (strncmp(folder, key, length) == 0 && folder[length] == '\0') {
+            return &marks->tasks[i - 1];
+        }
+    }
+    return NULL;
+}
+
+static enum status add_task(struct sweep_marks *marks, const char *key, struct sweep_task **task, struct error *err)
+{
+    TRY_ALLOC(marks->tasks, arena_grow(marks->arena, marks->tasks, &marks->task_capacity, marks->task_count + 1, sizeof *marks->tasks),
+              err);
+    *task = &marks->tasks[marks->task_count];
+    **task = (struct sweep_task){0};
+    TRY_ALLOC((*task)->folder, arena_text(marks->arena, key, (size_t)(strrchr(key, '/') - key) + 1), err);
+    marks->task_count++;
+    return STATUS_OK;
+}
+
+static uint64_t read_counted(const struct checkpoint_manifest *manifest)
+{
+    json_t *extra = manifest->extra == NULL ? NULL : json_loads(manifest->extra, 0, NULL);
+    json_int_t counted = json_integer_value(json_object_get(extra, "counted"));
+    json_decref(extra);
+    return counted < 0 ? 0 : (uint64_t)counted;
+}
+
+static enum status mark_counted(struct sweep_marks *marks, const char *key, const struct checkpoint_manifest *manifest, struct error *err)
+{
+    struct sweep_task *task = find_task(marks, key);
+    const struct sweep_checkpoint checkpoint = {manifest->seq, read_counted(manifest)};
+    if (task == NULL) {
+        TRY(add_task(marks, key, &task, err));
+    }
+    TRY_ALLOC(
+        task->checkpoints,
+        arena_grow(marks->arena, task->checkpoints, &task->checkpoint_capacity, task->checkpoint_count + 1, sizeof *task->checkpoints),
+        err);
+    task->checkpoints[task->checkpoint_count++] = checkpoint;
+    task->has_record |= manifest->epoch != 0;
+    task->counted = checkpoint.counted > task->counted ? checkpoint.counted : task->counted;
+    return STATUS_OK;
+}
+
+bool sweep_is_superseded(const struct sweep_marks *marks, const char *key, uint64_t seq)
+{
+    const struct sweep_task *task = find_task(marks, key);
+    bool read = false, named = false;
+    for (uint32_t i = 0; task != NULL && i < task->checkpoint_count; i++) {
+        const struct sweep_checkpoint *checkpoint = &task->checkpoints[i];
+        read |= checkpoint->seq == seq;
+        named |= checkpoint->seq >= task->counted && checkpoint->counted == seq;
+    }
+    return read && (!task->has_record || (seq < task->counted && !named));
+}
+
 static enum status mark_manifests(struct document *document, const char *key, enum sweep_class class, struct sweep_marks *marks,
                                   struct error *err)
 {
@@ -112,6 +174,7 @@ static enum status mark_manifests(struct document *document, const char *key, en
     if (class == SWEEP_MANIFEST) {
         manifest_read(document, document->root, &manifest);
         TRY(document_status(document));
+        TRY(mark_counted(marks, key, &manifest, err));
         return mark_files(marks, &manifest, "v1/", err);
     }
     char prefix[OBJECT_KEY_MAX + 1];

@@ -22,7 +22,8 @@ static bool may_commit(struct world *world, const struct process *process, const
     if (world->commit_kind == COMMIT_KAFKA) {
         return process->producer != 0 && world->producers[process->seat] == process->producer;
     }
-    return services_record(world, work->task)->epoch <= work->epoch;
+    const struct record *record = services_record(world, work->task);
+    return record->epoch == work->epoch && record->incarnation == processor_life(process->processor).incarnation;
 }
 
 /* I1: a linear history; one version, one content. */
@@ -247,6 +248,8 @@ void checks_register_written(struct world *world, const struct operation *operat
 {
     if (strncmp(operation->name, "locks/", 6) == 0) {
         locks_check_write(world, operation, before);
+    } else if (strncmp(operation->name, "jobs/j/commit/", 14) == 0) {
+        commits_check_write(world, operation);
     }
 }
 

@@ -29,8 +29,10 @@ void faults_draw(struct world *world)
         }
     }
     world->commit_kind = world_chance(world, 50) ? COMMIT_KAFKA : COMMIT_REGISTERS;
+    world->sweeps = world_chance(world, 30);
     world->locks = world_chance(world, 25);
     world->leases_in_registers = world_chance(world, 50);
+    world->register_service = world_chance(world, 70) ? SERVICE_COORDINATION : SERVICE_COMMITS;
     world->call_timeout_us = world->timing.lease_ttl.us / 2;
     int64_t ttl = world->timing.lease_ttl.us;
     world->fault_interval_us = ttl / 10 + world_below(world, (uint32_t)ttl);

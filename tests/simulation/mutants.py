@@ -25,4 +25,11 @@ MUTANTS = {
     "reading writes nothing": ("src/cluster/guarded.c", "if (strcmp(there.nonce, nonce) != 0) {", "if (false) {"),
     "confirmed when answered": ("src/cluster/tenure.c", "        confirm(tenure, sent_us);", "        confirm(tenure, now_us);"),
     "counted down twice": ("src/cluster/latch.c", "if (latch_is_open(&reading->state) || has_arrived(arrived, change->participant)) {", "if (latch_is_open(&reading->state)) {"),
+    # Commits in registers.
+    "unknown taken for done": ("src/cluster/commit_record.c", "    *done = result == CLUSTER_OK;\n    store->stale", "    *done = result != CLUSTER_CONFLICT;\n    store->stale"),
+    "commits beside its owner": ("src/cluster/commit_record.c", "    if (!is_mine(store, &there, &serial)) {", "    if (there.absent) {"),
+    "taken under an old epoch": ("src/cluster/commit_record.c", "    if (!there.absent && (record->epoch > store->epoch ||", "    if (!there.absent && (false &&"),
+    "numbers of the owner before": ("src/cluster/commit_record.c", "    record->generation = absent && listed == 0 ? 0 : before + 1;", "    record->generation = before;"),
+    "shown before it counts": ("tests/simulation/tasks.c", "    if (status == STATUS_OK) {\n        status = count_checkpoint(fiber, task, err);", "    if (status == STATUS_OK) {\n        (void)!show(fiber, task, err);\n        status = count_checkpoint(fiber, task, err);"),
+    "counted one swept": ("src/storage/sweep_mark.c", "    return read && (!task->has_record || (seq < task->counted && !named));", "    return read || named;"),
 }

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "fiber.h"
 #include "simulation.h"
+#include "tasks.h"
 
 static enum status control_turn(void *context, const struct control_view *view, struct control_effect *effect, struct error *err)
 {
@@ -130,7 +131,7 @@ static void drop_work(struct process *process, struct work *work)
 }
 
 /* Comes back to the process a little later, as an event of its own. */
-static void later(struct world *world, uint8_t index, int64_t delay_us, struct cluster_event event)
+void process_later(struct world *world, uint8_t index, int64_t delay_us, struct cluster_event event)
 {
     event.sent_us = world_local_us(world, &world->processes[index]);
     world_push(world, (struct world_event){.at_us = world->now_us + delay_us,
@@ -143,9 +144,42 @@ static void later(struct world *world, uint8_t index, int64_t delay_us, struct c
 static void outcome_later(struct world *world, uint8_t index, enum step step, uint64_t request, uint64_t task, enum status status,
                           int64_t delay_us)
 {
-    later(world, index, delay_us,
-          (struct cluster_event){
-              .kind = EVENT_OUTCOME, .step = step, .request = request, .task = task, .status = status, .code = "SIM", .text = ""});
+    process_later(world, index, delay_us,
+                  (struct cluster_event){
+                      .kind = EVENT_OUTCOME, .step = step, .request = request, .task = task, .status = status, .code = "SIM", .text = ""});
+}
+
+/* With an id that outlives the process. */
+static struct life life_of(struct world *world, const struct process *process)
+{
+    return (struct life){services_cell(world, process->id, true)->id, processor_life(process->processor).incarnation};
+}
+
+void process_start_ended(struct world *world, uint8_t index, struct work *work, uint64_t task, uint64_t request, enum status status)
+{
+    struct process *process = &world->processes[index];
+    outcome_later(world, index, STEP_START_TASK, request, task, status, 1);
+    if (work == NULL) {
+        return;
+    }
+    work->starting = false;
+    if (status == STATUS_OK) {
+        work->running = work->known = work->ran = true;
+        return;
+    }
+    work->failed = !work->stopping;
+    if (!work->ran && !work->stopping) {
+        drop_work(process, work);
+    }
+}
+
+void process_task_ended(struct world *world, uint8_t index, uint64_t task)
+{
+    struct process *process = &world->processes[index];
+    struct work *work = find_work(process, task);
+    uint64_t request = work->stop_request;
+    drop_work(process, work);
+    outcome_later(world, index, STEP_STOP_TASK, request, task, STATUS_OK, 500);
 }
 
 static void begin_task(struct world *world, uint8_t index, const struct cluster_action *action)
@@ -163,6 +197,12 @@ static void begin_task(struct world *world, uint8_t index, const struct cluster_
                           .plan = action->model->plan,
                           .ran = failed != NULL && failed->ran,
                           .written_us = failed != NULL ? failed->written_us : 0};
+    if (world->commit_kind == COMMIT_REGISTERS) {
+        work->run = action->request;
+        work->starting = true;
+        tasks_begin(world, index, work, life_of(world, process), false);
+        return;
+    }
     struct operation *operation = operation_new(world, index, SERVICE_COMMITS);
     operation->step = STEP_START_TASK;
     operation->request = action->request;
@@ -170,6 +210,20 @@ static void begin_task(struct world *world, uint8_t index, const struct cluster_
     operation->entries[0] = (struct commit_entry){.task = action->task, .epoch = action->epoch};
     operation->entry_count = 1;
     world_send(world, operation);
+}
+
+/* Its fiber makes a last commit; one that failed has none any more. */
+static void stop_run(struct world *world, uint8_t index, struct work *work, uint64_t request)
+{
+    const struct process *process = &world->processes[index];
+    work->stopping = true;
+    work->stop_request = request;
+    work->stop_after_us = world->now_us < process->slow_stop_until_us ? world->now_us + world_below(world, 60 * SECOND) : 0;
+    if (!work->running && !work->starting) {
+        work->failed = false;
+        work->run = request;
+        tasks_begin(world, index, work, life_of(world, process), true);
+    }
 }
 
 static void end_task(struct world *world, uint8_t index, const struct cluster_action *action)
@@ -183,6 +237,8 @@ static void end_task(struct world *world, uint8_t index, const struct cluster_ac
         SOMETIMES(START_CANCELLED);
         outcome_later(world, index, STEP_STOP_TASK, action->request, action->task, STATUS_OK, 1000);
         drop_work(process, work);
+    } else if (world->commit_kind == COMMIT_REGISTERS) {
+        stop_run(world, index, work, action->request);
     } else { /* of one that failed, a commit more ends the doubt about the last */
         work->known &= work->running;
         work->running = work->stopping = true;
@@ -255,13 +311,13 @@ static void perform(struct world *world, uint8_t index, const struct cluster_act
         break;
     case STEP_EXIT:
         checks_exit(world, process, action->code);
-        later(world, index, 1000, (struct cluster_event){.kind = EVENT_OUTCOME, .step = STEP_EXIT});
+        process_later(world, index, 1000, (struct cluster_event){.kind = EVENT_OUTCOME, .step = STEP_EXIT});
         break;
     case STEP_FOLLOW_TASK: /* the state is followed at once */
     case STEP_UNFOLLOW_TASK:
-        later(world, index, 1 + world_below(world, 2 * SECOND),
-              (struct cluster_event){
-                  .kind = EVENT_LOCAL_STATE, .task = action->task, .standby = true, .known = action->step == STEP_FOLLOW_TASK});
+        process_later(world, index, 1 + world_below(world, 2 * SECOND),
+                      (struct cluster_event){
+                          .kind = EVENT_LOCAL_STATE, .task = action->task, .standby = true, .known = action->step == STEP_FOLLOW_TASK});
         break;
     case STEP_PUT_MODEL: /* a leader may die with its write on the way */
         send_action(world, index, action);
@@ -271,7 +327,18 @@ static void perform(struct world *world, uint8_t index, const struct cluster_act
         break;
     case STEP_OPEN_SEAT:
         process->seat = action->seat;
-        send_action(world, index, action);
+        if (world->commit_kind == COMMIT_REGISTERS) { /* nothing is to be done */
+            outcome_later(world, index, STEP_OPEN_SEAT, action->request, 0, STATUS_OK, 1);
+        } else {
+            send_action(world, index, action);
+        }
+        break;
+    case STEP_FENCE_SEAT:
+        if (world->commit_kind == COMMIT_REGISTERS) {
+            tasks_fence(world, index, action);
+        } else {
+            send_action(world, index, action);
+        }
         break;
     default:
         send_action(world, index, action);
@@ -423,11 +490,9 @@ static void read_again(struct world *world, uint8_t index)
     for (uint32_t i = 0; i < process->work_count; i++) {
         process->works[i].known = false;
     }
-    if (world->commit_kind == COMMIT_KAFKA) {
-        SOMETIMES(SEAT_LOST);
-        process->producer = 0;
-        process_feed(world, index, &(struct cluster_event){.kind = EVENT_SEAT_LOST});
-    }
+    SOMETIMES(SEAT_LOST);
+    process->producer = 0;
+    process_feed(world, index, &(struct cluster_event){.kind = EVENT_SEAT_LOST});
     fail_task(world, index, 50);
 }
 
@@ -557,7 +622,10 @@ static void work(struct world *world, uint8_t index)
     if (world->unfenced) {
         write_sinks(world, index);
     }
-    if (!process->paused && !process->committing && (world->commit_kind == COMMIT_REGISTERS || process->producer != 0)) {
+    if (world->commit_kind == COMMIT_REGISTERS) {
+        return; /* each task has its own time */
+    }
+    if (!process->paused && !process->committing && process->producer != 0) {
         commit_work(world, index);
     }
     fail_task(world, index, 1);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "simulation.h"
+#include "objects.h"
 
 struct cell *services_cell(struct world *world, const char *id, bool make)
 {
@@ -253,20 +253,8 @@ static void raise_record(struct world *world, struct operation *operation)
 
 static void fence_seat(struct world *world, struct operation *operation)
 {
-    struct life_state *life = checks_life(world, operation->life.incarnation);
-    if (world->commit_kind == COMMIT_KAFKA) {
-        world->producers[operation->seat] = (uint32_t)++world->order;
-    }
-    for (uint32_t i = 0; i < operation->model->task_count && world->commit_kind == COMMIT_REGISTERS; i++) {
-        const struct model_task *task = &operation->model->tasks[i];
-        struct record *record = services_record(world, task->task);
-        if (task->evicted && life_equal(task->from, operation->life) && record->epoch < task->epoch) {
-            record->epoch = task->epoch;
-        }
-    }
-    if (life != NULL) {
-        life->fenced = true;
-    }
+    world->producers[operation->seat] = (uint32_t)++world->order;
+    checks_fenced(world, operation->life);
 }
 
 /* InitProducerId: whoever comes last may commit. */
@@ -284,25 +272,13 @@ static void read_records(struct world *world, struct operation *operation)
     for (uint32_t i = 0; i < operation->entry_count; i++) {
         const struct record *record = services_record(world, operation->entries[i].task);
         operation->entries[i].base = record->count;
-        operation->refused |= world->commit_kind == COMMIT_REGISTERS && record->epoch > operation->entries[i].epoch;
     }
 }
 
 static void commit(struct world *world, struct operation *operation)
 {
     const struct life_state *life = checks_life(world, operation->life.incarnation);
-    bool good = world->commit_kind != COMMIT_KAFKA || world->producers[operation->seat] == operation->producer;
-    for (uint32_t i = 0; i < operation->entry_count && world->commit_kind == COMMIT_REGISTERS; i++) {
-        const struct record *record = services_record(world, operation->entries[i].task);
-        good &= record->epoch <= operation->entries[i].epoch;
-        if (record->count != operation->entries[i].base) {
-            operation->result = CLUSTER_CONFLICT; /* its own, late, or another's: the record says */
-        }
-    }
-    if (good && operation->result == CLUSTER_CONFLICT) {
-        return;
-    }
-    if (!good) {
+    if (world->producers[operation->seat] != operation->producer) {
         operation->refused = true;
         if (life != NULL && life->evicted) {
             SOMETIMES(ZOMBIE_REFUSED);
@@ -344,6 +320,8 @@ void services_close(struct world *world)
     model_unref(world->model);
     model_unref(world->old_model);
     session_close(world);
+    objects_close(world);
+    free(world->counted);
     for (uint32_t i = 0; i < PROCESS_MAX; i++) {
         member_unref(world->cells[i].member);
     }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "fiber.h"
+#include "objects.h"
 
 /* ---- the service's side ---- */
 
@@ -165,19 +165,35 @@ static void release(struct world *world, struct operation *operation)
     }
 }
 
-static const char *const call_texts[CALL_COUNT] = {
-    [CALL_GET] = "get",         [CALL_PUT] = "put",     [CALL_DEL] = "del",        [CALL_LIST] = "list",
-    [CALL_ACQUIRE] = "acquire", [CALL_RENEW] = "renew", [CALL_RELEASE] = "release"};
+static const char *const call_texts[CALL_COUNT] = {[CALL_GET] = "get",
+                                                   [CALL_PUT] = "put",
+                                                   [CALL_DEL] = "del",
+                                                   [CALL_LIST] = "list",
+                                                   [CALL_ACQUIRE] = "acquire",
+                                                   [CALL_RENEW] = "renew",
+                                                   [CALL_RELEASE] = "release",
+                                                   [CALL_OBJECT_GET] = "object get",
+                                                   [CALL_OBJECT_HEAD] = "object head",
+                                                   [CALL_OBJECT_PUT] = "object put",
+                                                   [CALL_OBJECT_REMOVE] = "object remove",
+                                                   [CALL_OBJECT_LIST] = "object list",
+                                                   [CALL_SHOW] = "show"};
 
 void session_execute(struct world *world, struct operation *operation)
 {
     static void (*const calls[CALL_COUNT])(struct world *, struct operation *) = {
         [CALL_GET] = get,         [CALL_PUT] = put,     [CALL_DEL] = del,        [CALL_LIST] = list,
         [CALL_ACQUIRE] = acquire, [CALL_RENEW] = renew, [CALL_RELEASE] = release};
-    calls[operation->call](world, operation);
+    if (operation->call == CALL_SHOW) {
+        commits_check_show(world, operation);
+    } else if (calls[operation->call] != NULL) {
+        calls[operation->call](world, operation);
+    } else {
+        objects_execute(world, operation);
+    }
     world_log(world, "  %s %s %s: status %d, result %d%s %.*s", world->processes[operation->process].id, call_texts[operation->call],
               operation->name, (int)operation->status, (int)operation->result, operation->done ? ", late," : "",
-              (int)operation->answer_length, operation->answer_length == 0 ? "" : operation->answer);
+              operation->call == CALL_GET ? (int)operation->answer_length : 0, operation->answer == NULL ? "" : operation->answer);
 }
 
 void session_close(struct world *world)

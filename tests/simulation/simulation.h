@@ -20,7 +20,7 @@
 #include "cluster/processor_internal.h"
 
 enum { PROCESS_MAX = 10, TASK_MAX = 24, LIFE_MAX = 600, REGISTER_MAX = PROCESS_MAX + 1, SECOND = 1000000, HISTORY_MAX = 8 };
-enum { FIBER_MAX = 400, NAMED_LEASE_MAX = 4, UPDATE_MAX = 1024 };
+enum { FIBER_MAX = 400, NAMED_LEASE_MAX = 4, UPDATE_MAX = 1024, KEPT_MAX = 8 };
 
 enum service { SERVICE_COORDINATION, SERVICE_STORAGE, SERVICE_COMMITS, SERVICE_COUNT };
 enum commit_kind { COMMIT_KAFKA, COMMIT_REGISTERS };
@@ -101,13 +101,38 @@ enum fault { FAULT_LIST(X) FAULT_COUNT };
     X(LOCK_LOST, "the holder of a lock learns that it has lost it")                                                                        \
     X(LOCK_OUTDATED, "an update by a former holder of a lock is refused")                                                                  \
     X(LOCK_UNKNOWN, "what became of an update is not known")                                                                               \
-    X(LATCH_OPENED, "a latch opens")
+    X(LATCH_OPENED, "a latch opens")                                                                                                       \
+    X(COMMIT_FENCED, "a task learns from its commit record that it is another's")                                                          \
+    X(COMMIT_DOUBTFUL, "what became of a commit record's write is not known for long")                                                     \
+    X(CHECKPOINT_FAILED, "a checkpoint fails, and the task goes on")                                                                       \
+    X(SHOWN_AGAIN, "a file is shown that is shown already")                                                                                \
+    X(EXPIRED, "a sweep removes checkpoints that are too many")                                                                            \
+    X(SWEPT, "a sweep deletes files that nothing names")
 #define X(name, text) SOMETIMES_##name,
 enum sometimes { SOMETIMES_LIST(X) SOMETIMES_COUNT };
 #undef X
 
-enum call { CALL_NONE, CALL_GET, CALL_PUT, CALL_DEL, CALL_LIST, CALL_ACQUIRE, CALL_RENEW, CALL_RELEASE, CALL_COUNT };
+enum call {
+    CALL_NONE,
+    CALL_GET, /* registers and leases (session.c) */
+    CALL_PUT,
+    CALL_DEL,
+    CALL_LIST,
+    CALL_ACQUIRE,
+    CALL_RENEW,
+    CALL_RELEASE,
+    CALL_OBJECT_GET, /* objects (objects.c) */
+    CALL_OBJECT_HEAD,
+    CALL_OBJECT_PUT,
+    CALL_OBJECT_REMOVE,
+    CALL_OBJECT_LIST,
+    CALL_SHOW, /* a file of output is shown */
+    CALL_COUNT
+};
 struct fiber;
+struct tasks_file { /* of output, for inputs from .. to - 1 */
+    uint64_t name, from, to, output;
+};
 struct operation { /* a request on its way, its outcome on the way back */
     uint32_t references;
     uint8_t process;
@@ -153,6 +178,7 @@ struct operation { /* a request on its way, its outcome on the way back */
     uint32_t answer_count;
     int64_t ttl_us;
     uint64_t fence;
+    struct tasks_file file;
 };
 
 enum event_type {
@@ -187,6 +213,9 @@ struct work { /* a task at work in a process */
     bool ran, failed;              /* failed: it waits to be started again; its last commit may be in doubt */
     int64_t stop_after_us;         /* slow stop */
     int64_t written_us;            /* when its last write to an unfenced sink arrives */
+    /* of commits in registers */
+    uint64_t run;  /* which fiber runs it */
+    bool starting; /* and that has not said whether it could */
 };
 struct process {
     bool up, leaving, twin;
@@ -217,6 +246,21 @@ struct cell { /* a register of the coordination service */
 };
 struct record { /* of a task in the commit store */
     uint64_t task, epoch, count;
+    /* of commits in registers: what the register says, and what follows from it; count is the position of the next input */
+    uint64_t incarnation, seq, kept[KEPT_MAX], state, shown;
+    uint32_t kept_count;
+};
+struct counted_file {
+    uint64_t task;
+    struct tasks_file file;
+    bool shown;
+};
+struct simulated_object { /* objects.c */
+    char *key, *bytes;
+    size_t length;
+    uint64_t version;
+    int64_t modified_us;
+    uint32_t hash;
 };
 struct simulated_register { /* of bytes (session.c) */
     char *name, *bytes;     /* bytes NULL: absent */
@@ -254,10 +298,11 @@ struct world {
     struct arena *arena;
 
     /* swarm */
-    bool faults[FAULT_COUNT], hints, gone_known, lagging, stateful, unfenced, wire, locks, leases_in_registers;
+    bool faults[FAULT_COUNT], hints, gone_known, lagging, stateful, unfenced, wire, sweeps, locks, leases_in_registers;
     enum timing_profile profile;
     struct cluster_timing timing;
     enum commit_kind commit_kind;
+    enum service register_service; /* where commit records are */
     int64_t fault_interval_us, call_timeout_us;
     uint32_t first_processes, tasks;
 
@@ -285,6 +330,10 @@ struct world {
 
     struct simulated_register *registers;
     uint32_t register_count, register_capacity;
+    struct simulated_object *objects;
+    uint32_t object_count, object_capacity;
+    struct counted_file *counted;
+    uint32_t counted_count, counted_capacity;
     struct named_lease leases[NAMED_LEASE_MAX + 1];
     uint32_t lease_count;
 
@@ -334,6 +383,7 @@ void world_log(struct world *world, const char *format, ...) PRINTF_LIKE(2, 3);
 void world_fail(struct world *world, const char *format, ...) PRINTF_LIKE(2, 3);
 int64_t world_local_us(const struct world *world, const struct process *process); /* now, on its clock */
 int64_t world_true_us(const struct process *process, int64_t local_us);
+int64_t world_store_us(const struct world *world); /* the object store's clock */
 int64_t world_wall_us(const struct world *world, const struct process *process);
 void world_send(struct world *world, struct operation *operation);
 void operation_unref(struct operation *operation);
@@ -354,6 +404,12 @@ void session_execute(struct world *world, struct operation *operation);
 void session_close(struct world *world);
 const struct simulated_register *services_register(struct world *world, const char *name); /* NULL: absent */
 
+/* commits.c */
+void commits_check_write(struct world *world, const struct operation *operation);
+void commits_check_show(struct world *world, struct operation *operation);
+void checks_object_removed(struct world *world, const struct operation *operation);
+void checks_fenced(struct world *world, struct life life);
+
 /* locks.c */
 void locks_start(struct world *world, uint8_t process);
 void locks_check_write(struct world *world, const struct operation *operation, const struct simulated_register *before);
@@ -364,6 +420,11 @@ void process_start(struct world *world, uint8_t index, const char *id, bool twin
 void process_stop(struct world *world, uint8_t index); /* as at kill -9 */
 void process_handle(struct world *world, const struct world_event *event);
 void process_feed(struct world *world, uint8_t index, const struct cluster_event *event);
+/* An event that comes a little later. */
+void process_later(struct world *world, uint8_t index, int64_t delay_us, struct cluster_event event);
+/* Of tasks that fibers run: started, or not (work NULL: nobody waits for it any more); stopped, with a last commit that is final. */
+void process_start_ended(struct world *world, uint8_t index, struct work *work, uint64_t task, uint64_t request, enum status status);
+void process_task_ended(struct world *world, uint8_t index, uint64_t task);
 
 /* faults.c */
 void faults_draw(struct world *world);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "simulation.h"
+#include "objects.h"
 
 uint64_t world_random(struct world *world)
 {
@@ -109,9 +109,14 @@ int64_t world_true_us(const struct process *process, int64_t local_us)
     return since > 1e15 ? INT64_MAX / 4 : process->born_us + (int64_t)since + 1;
 }
 
+int64_t world_store_us(const struct world *world)
+{
+    return INT64_C(1796083200) * SECOND + WALL_RATE * world->now_us;
+}
+
 int64_t world_wall_us(const struct world *world, const struct process *process)
 {
-    return INT64_C(1796083200) * SECOND + world->now_us + process->wall_offset_us;
+    return world_store_us(world) + process->wall_offset_us;
 }
 
 void operation_unref(struct operation *operation)

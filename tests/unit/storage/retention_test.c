@@ -67,6 +67,59 @@ static void verify(struct fixture *f, const char *job, uint64_t seq)
     REQUIRE(checkpoint_verify(f->storage, &manifest, &f->err), f);
 }
 
+/* Of a task with a commit record, which named `counted` when it was stored. */
+static void store_under_a_record(struct fixture *f, const char *job, uint64_t seq, uint64_t counted)
+{
+    struct checkpoint_writer *writer;
+    enum object_result result;
+    char extra[40];
+    snprintf(extra, sizeof extra, "{\"counted\":%d}", (int)counted);
+    struct checkpoint_manifest manifest = {.seq = seq, .epoch = 7, .base = -1, .build = "x", .extra = counted == 0 ? NULL : extra};
+    REQUIRE(checkpoint_begin(f->storage, job, "s0.1", "5f3a", &writer, &f->err), f);
+    REQUIRE(checkpoint_commit(writer, &manifest, &result, &f->err), f);
+    checkpoint_end(writer);
+}
+
+static bool has_checkpoint(struct fixture *f, const char *job, uint64_t seq)
+{
+    struct checkpoint_manifest manifest;
+    enum object_result result;
+    REQUIRE(checkpoint_read_manifest(f->storage, job, "s0.1", seq, f->arena, &result, &manifest, &f->err), f);
+    return result == OBJECT_OK;
+}
+
+/* Its owner could not reach the record: newer ones are there that have not counted, however many. */
+static void checkpoint_that_counts_is_not_pushed_out_by_newer_ones_that_do_not(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct job_record job;
+    fixture_open(&f, NULL, 0);
+    make_job(&f, "orders", &job);
+    for (uint64_t seq = 1; seq <= 4; seq++) {
+        store_under_a_record(&f, job.id, seq, seq - 1);
+    }
+    for (uint64_t seq = 5; seq <= 12; seq++) {
+        store_under_a_record(&f, job.id, seq, 3); /* 4 may count as well: nobody heard of it */
+    }
+    sweep(&f);
+    assert_false(has_checkpoint(&f, job.id, 1));
+    for (uint64_t seq = 3; seq <= 12; seq++) {
+        assert_true(has_checkpoint(&f, job.id, seq));
+    }
+    store_under_a_record(&f, job.id, 13, 12);
+    store_under_a_record(&f, job.id, 14, 13);
+    store_under_a_record(&f, job.id, 20, 3); /* it went back: the newer ones were damaged */
+    store_under_a_record(&f, job.id, 21, 3);
+    store_under_a_record(&f, job.id, 22, 3);
+    sweep(&f);
+    assert_true(has_checkpoint(&f, job.id, 3));
+    assert_false(has_checkpoint(&f, job.id, 4));
+    assert_false(has_checkpoint(&f, job.id, 11));
+    assert_true(has_checkpoint(&f, job.id, 22));
+    fixture_close(&f);
+}
+
 /* C63, first part. */
 static void what_is_named_is_kept_and_the_rest_goes_after_the_grace(void **state)
 {
@@ -522,6 +575,7 @@ static void options_that_are_unknown_or_unsafe_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(checkpoint_that_counts_is_not_pushed_out_by_newer_ones_that_do_not),
         cmocka_unit_test(what_is_named_is_kept_and_the_rest_goes_after_the_grace),
         cmocka_unit_test(file_that_is_named_after_the_plan_was_made_is_kept),
         cmocka_unit_test(unreadable_document_stops_the_sweep_before_anything_goes),
