@@ -15,7 +15,7 @@
 #include "cli/json_text.h"
 #include "spate/control.h"
 
-enum { WORDS_MAX = 3, SETTINGS_MAX = 64, ARGUMENTS_MAX = 32, TIMEOUT_MS = 60000, LATE = 4 };
+enum { WORDS_MAX = 3, SETTINGS_MAX = 64, ARGUMENTS_MAX = 32, TIMEOUT_MS = 60000, LATE = 4, FOLLOW_US = 250000 };
 
 struct ctl_arguments {
     const char *words[WORDS_MAX]; /* what is no option */
@@ -27,7 +27,7 @@ struct ctl_arguments {
     const char *config;
     struct spate_proposal proposal;
     int64_t timeout_ms;
-    bool wait, json;
+    bool wait, json, follow;
     char texts[2][PATH_MAX + 32]; /* settings that we made */
 };
 
@@ -128,6 +128,13 @@ static int take_json(struct ctl_arguments *self, const char *value)
     return 0;
 }
 
+static int take_follow(struct ctl_arguments *self, const char *value)
+{
+    (void)value;
+    self->follow = true;
+    return 0;
+}
+
 static const struct {
     const char *name, *value, *summary;
     int (*take)(struct ctl_arguments *self, const char *value);
@@ -140,6 +147,7 @@ static const struct {
     {"--deadline", "D", "refuse it when it is not accepted within this time", take_deadline},
     {"--wait", NULL, "wait until it is done, not only accepted", take_wait},
     {"--timeout", "D", "wait so long at most (60 s); the edit stays", take_timeout},
+    {"--follow", NULL, "log: go on with what comes, until interrupted", take_follow},
     {"--json", NULL, "JSON instead of text", take_json},
     {"--config", "FILE", "settings from this file, instead of spate.yaml", take_config},
     {"-s", "KEY=VALUE", "a setting", take_setting},
@@ -148,7 +156,7 @@ static const struct {
 static int usage(void)
 {
     fputs("usage: spate ctl JOB VERB [--ARGUMENT VALUE ...] [OPTIONS]   propose an edit\n"
-          "       spate ctl JOB log [--from N] | show N               look at the control log\n"
+          "       spate ctl JOB log [--from N] [--follow] | show N    look at the control log\n"
           "       spate ctl verbs [VERB]                              what can be asked, and how\n",
           stderr);
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
@@ -327,6 +335,70 @@ static int show(spate_session *session, spate_control *control, struct ctl_argum
     return code;
 }
 
+/* What was printed of an edit; a change of it is printed again. */
+struct followed {
+    struct ctl_arguments *arguments;
+    struct seen {
+        uint64_t index;
+        uint32_t applied;
+        char state[16];
+    } * list;
+    size_t count;
+    uint64_t first_open; /* all before it are closed, and printed so */
+    bool failed;
+};
+
+static struct seen *find_seen(struct followed *self, uint64_t index)
+{
+    for (size_t i = self->count; i > 0; i--) {
+        if (self->list[i - 1].index == index) {
+            return &self->list[i - 1];
+        }
+    }
+    struct seen *list = realloc(self->list, (self->count + 1) * sizeof *list);
+    if (list == NULL) {
+        self->failed = true;
+        return NULL;
+    }
+    self->list = list;
+    list[self->count] = (struct seen){.index = index};
+    return &list[self->count++];
+}
+
+static void follow_edit(void *context, const struct spate_edit *edit)
+{
+    struct followed *self = context;
+    struct seen *seen = find_seen(self, edit->index);
+    if (seen != NULL && (strcmp(seen->state, edit->state) != 0 || seen->applied != edit->applied)) {
+        snprintf(seen->state, sizeof seen->state, "%s", edit->state);
+        seen->applied = edit->applied;
+        (self->arguments->json ? print_json : print_line)(NULL, edit);
+    }
+    if (!edit->closed && self->first_open == 0) {
+        self->first_open = edit->index;
+    }
+}
+
+/* Until something fails, or the reader is gone; an interruption ends the process. */
+static int follow(spate_session *session, spate_control *control, struct ctl_arguments *self, uint64_t from)
+{
+    struct followed followed = {.arguments = self};
+    int code = 0;
+    while (code == 0) {
+        followed.first_open = 0;
+        if (spate_control_list(control, from, follow_edit, &followed) != SPATE_OK) {
+            code = fail(session);
+        } else if (fflush(stdout) != 0 || followed.failed) {
+            code = 1;
+        } else {
+            from = followed.first_open != 0 ? followed.first_open : followed.count == 0 ? from : followed.list[followed.count - 1].index;
+            usleep(FOLLOW_US);
+        }
+    }
+    free(followed.list);
+    return code;
+}
+
 static int list(spate_session *session, spate_control *control, struct ctl_arguments *self)
 {
     static const char option[] = "from=";
@@ -335,6 +407,9 @@ static int list(spate_session *session, spate_control *control, struct ctl_argum
     for (uint32_t i = 0; i < self->argument_count && code == 0; i++) {
         bool is_from = strncmp(self->arguments[i], option, sizeof option - 1) == 0;
         code = is_from ? take_number(self->arguments[i] + sizeof option - 1, &from) : usage_error("log takes no", self->arguments[i]);
+    }
+    if (code == 0 && self->follow) {
+        return follow(session, control, self, (uint64_t)from);
     }
     if (code == 0 && spate_control_list(control, (uint64_t)from, self->json ? print_json : print_line, NULL) != SPATE_OK) {
         code = fail(session);
