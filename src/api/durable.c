@@ -63,8 +63,12 @@ int spate_session_name_jobs(spate_session *session, const char *name)
 
 static void name_job(const struct checkpointer *checkpointer, struct plan_context *context)
 {
-    context->job_id = checkpointer_job_id(checkpointer);
-    checkpointer_lineage(checkpointer, &context->job_lineage, &context->job_saved);
+    struct checkpoint_names names;
+    checkpointer_names(checkpointer, &names);
+    context->job_id = names.owner;
+    context->job_lineage = names.lineage;
+    context->job_saved = names.saved;
+    context->job_saved_end = names.saved_end;
 }
 
 /* One for all attempts. A store of logs that refuses is no reason not to run. */
@@ -101,6 +105,7 @@ enum status durable_open(spate_result *result, struct plan_context *context, str
     TRY(durable_name(result, err));
     struct checkpointer_spec spec = {.storage = session->storage,
                                      .job = result->job_name,
+                                     .task = session->task,
                                      .budget = &session->budget,
                                      .clock = session->clock,
                                      .settings = settings_checkpoints(&session->settings),
@@ -112,11 +117,11 @@ enum status durable_open(spate_result *result, struct plan_context *context, str
     result->durable = true;
     name_job(result->checkpointer, context);
     if (result->journal == NULL) {
-        open_journal(result, context->job_id);
+        open_journal(result, checkpointer_job_id(result->checkpointer));
     }
     result->finished = start == START_FINISHED;
-    if (checkpointer_is_following(result->checkpointer)) {
-        return STATUS_OK; /* the job's record is the other's */
+    if (checkpointer_is_following(result->checkpointer) || checkpointer_is_task(result->checkpointer)) {
+        return STATUS_OK; /* the job's record is the other's, or was written when it was submitted */
     }
     return session->script == NULL ? job_record_mark(session->storage, context->job_id, DESIRED_RUNNING, err)
                                    : job_definition_write(session->storage, context->job_id, session->script, err);

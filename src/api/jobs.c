@@ -184,7 +184,8 @@ static uint32_t answer_requests(spate_session *session, struct arena *arena)
     uint32_t answered = 0;
     for (spate_result *job = next_job(session, NULL); job != NULL; job = next_job(session, job)) {
         struct job_request request;
-        if (job->checkpointer != NULL && job_request_find(session->storage, checkpointer_job_id(job->checkpointer), arena, &request)) {
+        if (job->checkpointer != NULL && !checkpointer_is_task(job->checkpointer) &&
+            job_request_find(session->storage, checkpointer_job_id(job->checkpointer), arena, &request)) {
             answer(job, &request, arena);
             answered++;
         }

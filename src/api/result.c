@@ -167,9 +167,10 @@ static enum status result_checkpoint(spate_result *result, struct error *err)
     }
     bool ended = job_reached_end(result->job);
     TRY(checkpointer_finish(result->checkpointer, result->job, ended, err));
-    return ended ? STATUS_OK
-                 : job_record_mark(result->session->storage, checkpointer_job_id(result->checkpointer), DESIRED_PAUSED,
-                                   err); /* a stopped one would expire */
+    return ended || checkpointer_is_task(result->checkpointer)
+               ? STATUS_OK
+               : job_record_mark(result->session->storage, checkpointer_job_id(result->checkpointer), DESIRED_PAUSED,
+                                 err); /* a stopped one would expire */
 }
 
 static void tell_notices(const spate_result *result)

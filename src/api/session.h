@@ -33,6 +33,7 @@ struct spate_session {
     struct storage *storage; /* opened by the first job that needs it; NULL before */
     const char *default_job_name;
     const struct job_definition *script; /* what runs its jobs again; NULL: not known */
+    const struct checkpoint_task *task;  /* its INSERT is run as this task of a job; NULL: jobs run whole, here */
     struct job_name *job_names;          /* those that were used, newest first */
     spate_notice_function notice;        /* NULL: nobody listens */
     void *notice_context;

@@ -44,8 +44,12 @@ struct sink_context {
     const char *statement_id; /* unique per INSERT and attempt to run it, the same on all workers: for file names */
     /* Names the INSERT of a job that has checkpoints: the same in every attempt to run the job, of no other job. NULL: no checkpoints. */
     const char *owner;
-    uint32_t lineage;                /* another each time the job begins anew (--fresh) */
-    uint64_t saved;                  /* no checkpoint up to this number has anything of what this attempt writes */
+    uint32_t lineage; /* another each time the job begins anew (--fresh) */
+    uint64_t saved;   /* no checkpoint up to this number has anything of what this attempt writes */
+    /* 0: one process owns the job, for as long as it lives. Else it is a task that can get another owner at any time, of which this one
+     * hears when its next checkpoint is refused; so both may be at work. All checkpoints of this owner have numbers from `saved` up to this,
+     * those of later owners have higher ones. What a checkpoint lists is not written any more; what a later owner made is never touched. */
+    uint64_t saved_end;
     const struct file_system *files; /* NULL: the real one */
     void **shared;                   /* a place of the INSERT's, for what its sinks share; NULL: there is one worker */
 };

@@ -26,13 +26,18 @@ static enum status find_record(struct checkpointer *self, struct error *err)
 
 /* ---- the checkpoint ---- */
 
+uint32_t checkpoint_new_lineage(const struct checkpointer *self)
+{
+    return (uint32_t)hash_bytes(self->incarnation, strlen(self->incarnation));
+}
+
 static enum status forget_one(void *context, uint64_t number, bool *stop, struct error *err)
 {
     (void)stop;
     struct checkpointer *self = context;
     enum object_result result;
     self->next_number = number >= self->next_number ? number + 1 : self->next_number;
-    return checkpoint_remove(self->spec.storage, self->id, CHECKPOINT_TASK, number, &result, err);
+    return checkpoint_remove(self->spec.storage, self->id, self->task, number, &result, err);
 }
 
 static enum status read_extra(struct checkpointer *self, struct error *err)
@@ -41,7 +46,7 @@ static enum status read_extra(struct checkpointer *self, struct error *err)
 }
 
 /* What the checkpoint holds depends on the policy of the job that wrote it. Those before there were policies have none. */
-static enum status check_policy(struct checkpointer *self, struct error *err)
+enum status checkpoint_check_policy(struct checkpointer *self, struct error *err)
 {
     const char *policy = self->found_extra.policy == NULL ? "passive" : self->found_extra.policy;
     const char *wanted = availability_kept_as(self->spec.settings.availability);
@@ -101,6 +106,20 @@ static const char *const how_it_goes_on[] = {
     [AVAILABILITY_UPSTREAM_BACKUP] = ", reading its input again to make its state",
 };
 
+enum status checkpoint_take_found(struct checkpointer *self, struct error *err)
+{
+    self->has_found = true;
+    TRY(read_extra(self, err));
+    self->lineage = self->found_extra.lineage;
+    if (self->generation_count > 0) {
+        checkpoint_generation_close(&self->generations[0]);
+    }
+    self->generation_count = self->retained_count = 0;
+    self->edits = self->edits_committed = self->found_extra.edits;
+    self->start = self->found_extra.ended ? START_FINISHED : START_RESUMED;
+    return adopt_files(self, err);
+}
+
 /* Damaged files show when they are read (checkpointer_fall_back): to look at all of them here would read them twice. */
 static enum status find_checkpoint(struct checkpointer *self, struct error *err)
 {
@@ -108,18 +127,14 @@ static enum status find_checkpoint(struct checkpointer *self, struct error *err)
     const struct checkpoint_choice choice = {.verify = false, .may_fall_back = true};
     const char *skipped = NULL;
     enum object_result result;
-    TRY(checkpoint_list(storage, self->id, CHECKPOINT_TASK, note_number, self, err));
-    TRY(checkpoint_find_valid(storage, self->id, CHECKPOINT_TASK, &choice, self->found_arena, &result, &self->found, &skipped, err));
+    TRY(checkpoint_list(storage, self->id, self->task, note_number, self, err));
+    TRY(checkpoint_find_valid(storage, self->id, self->task, &choice, self->found_arena, &result, &self->found, &skipped, err));
     if (result != OBJECT_OK) {
         return STATUS_OK;
     }
-    self->has_found = true;
-    TRY(read_extra(self, err));
-    self->lineage = self->found_extra.lineage;
-    TRY(check_policy(self, err));
-    TRY(adopt_files(self, err));
-    self->start = self->found_extra.ended ? START_FINISHED : START_RESUMED;
-    TRY(checkpoint_list(storage, self->id, CHECKPOINT_TASK, note_retained, self, err));
+    TRY(checkpoint_take_found(self, err));
+    TRY(checkpoint_check_policy(self, err));
+    TRY(checkpoint_list(storage, self->id, self->task, note_retained, self, err));
     const char *savepoint = self->spec.settings.restore_from;
     TRY_ALLOC(self->message,
               arena_format(self->arena, "job '%s' %s checkpoint %llu%s%s%s%s%s%s", self->spec.job,
@@ -132,19 +147,32 @@ static enum status find_checkpoint(struct checkpointer *self, struct error *err)
     return STATUS_OK;
 }
 
-static enum status find_savepoint(struct checkpointer *self, struct error *err)
+/* The savepoint of a job of several tasks has one for each. */
+static enum status choose_manifest(struct checkpointer *self, const char *place, struct error *err)
+{
+    for (uint32_t i = 0; i < self->savepoint.count; i++) {
+        if (strcmp(self->savepoint.manifests[i].task, self->task) == 0) {
+            self->found = self->savepoint.manifests[i];
+            return STATUS_OK;
+        }
+    }
+    return error_set(err, ERROR_STATE_MISFIT, "the savepoint at '%s' is of a job with other tasks: it has nothing of task '%s'", place,
+                     self->task);
+}
+
+enum status checkpoint_find_savepoint(struct checkpointer *self, struct error *err)
 {
     const char *place = self->spec.settings.restore_from;
     enum object_result result;
     TRY(savepoint_open(self->spec.storage, self->id, place, self->found_arena, &result, &self->savepoint, err));
-    if (result != OBJECT_OK || self->savepoint.count != 1) {
+    if (result != OBJECT_OK) {
         return error_set(err, ERROR_STORE_MISSING, "there is no complete savepoint at '%s'", place);
     }
     self->from_savepoint = self->has_found = true;
-    self->found = self->savepoint.manifests[0];
+    TRY(choose_manifest(self, place, err));
     self->start = START_FROM_SAVEPOINT;
     TRY(read_extra(self, err));
-    TRY(check_policy(self, err));
+    TRY(checkpoint_check_policy(self, err));
     if (self->found.seq >= self->next_number) { /* sinks tell by the numbers what came after */
         self->next_number = self->found.seq + 1;
     }
@@ -158,6 +186,7 @@ static enum status find_savepoint(struct checkpointer *self, struct error *err)
 enum status checkpoint_find(struct checkpointer *self, struct error *err)
 {
     TRY(find_record(self, err));
+    self->owner = self->id;
     bool hot = self->spec.settings.availability == AVAILABILITY_ACTIVE && self->spec.settings.standby;
     if (hot && !self->spec.settings.savepoint_only) {
         TRY(checkpoint_follow_find(self, err));
@@ -167,12 +196,12 @@ enum status checkpoint_find(struct checkpointer *self, struct error *err)
         TRY(job_lock_take(self->spec.storage, self->id, &wish, &self->lock, err));
     }
     self->start = START_NEW;
-    self->lineage = (uint32_t)hash_bytes(self->incarnation, strlen(self->incarnation)); /* unless a checkpoint has one */
+    self->lineage = checkpoint_new_lineage(self); /* unless a checkpoint has one */
     if (self->spec.settings.savepoint_only) {
-        return checkpoint_list(self->spec.storage, self->id, CHECKPOINT_TASK, note_number, self, err);
+        return checkpoint_list(self->spec.storage, self->id, self->task, note_number, self, err);
     }
     if (self->spec.settings.fresh && !self->following) {
-        TRY(checkpoint_list(self->spec.storage, self->id, CHECKPOINT_TASK, forget_one, self, err));
+        TRY(checkpoint_list(self->spec.storage, self->id, self->task, forget_one, self, err));
     } else {
         TRY(find_checkpoint(self, err));
     }
@@ -182,7 +211,7 @@ enum status checkpoint_find(struct checkpointer *self, struct error *err)
                                self->spec.job, (unsigned long long)self->found.seq),
                   err);
     }
-    return !self->has_found && self->spec.settings.restore_from != NULL ? find_savepoint(self, err) : STATUS_OK;
+    return !self->has_found && self->spec.settings.restore_from != NULL ? checkpoint_find_savepoint(self, err) : STATUS_OK;
 }
 
 /* ---- a damaged one ---- */
@@ -203,38 +232,39 @@ static enum status note_older(void *context, uint64_t number, bool *stop, struct
     return STATUS_OK;
 }
 
-enum status checkpointer_fall_back(struct checkpointer *self, const struct error *damage, bool *found, const char **message,
-                                   struct error *err)
+static enum status go_back(struct checkpointer *self, bool *found, struct error *err)
 {
     struct storage *storage = self->spec.storage;
     struct older older = {.than = self->found.seq};
     enum object_result result = OBJECT_ABSENT;
-    *found = false;
-    while (!self->from_savepoint && result != OBJECT_OK) {
+    while (result != OBJECT_OK) {
         older.found = false;
-        TRY(checkpoint_list(storage, self->id, CHECKPOINT_TASK, note_older, &older, err));
+        TRY(checkpoint_list(storage, self->id, self->task, note_older, &older, err));
         if (!older.found) {
             return STATUS_OK;
         }
         older.than = older.number;
         struct error ignored;
-        if (checkpoint_read_manifest(storage, self->id, CHECKPOINT_TASK, older.number, self->found_arena, &result, &self->found,
-                                     &ignored) != STATUS_OK) {
+        if (checkpoint_read_manifest(storage, self->id, self->task, older.number, self->found_arena, &result, &self->found, &ignored) !=
+            STATUS_OK) {
             result = OBJECT_ABSENT; /* damaged too */
         }
     }
-    if (self->from_savepoint) {
+    *found = true;
+    TRY(checkpoint_take_found(self, err));
+    return checkpoint_list(storage, self->id, self->task, note_retained, self, err);
+}
+
+enum status checkpointer_fall_back(struct checkpointer *self, const struct error *damage, bool *found, const char **message,
+                                   struct error *err)
+{
+    *found = false;
+    if (!self->from_savepoint) {
+        TRY(checkpointer_is_task(self) ? checkpoint_task_go_back(self, found, err) : go_back(self, found, err));
+    }
+    if (!*found) {
         return STATUS_OK;
     }
-    *found = true;
-    TRY(read_extra(self, err));
-    self->lineage = self->found_extra.lineage;
-    checkpoint_generation_close(&self->generations[0]);
-    self->generation_count = self->retained_count = 0;
-    self->edits = self->edits_committed = self->found_extra.edits;
-    self->start = self->found_extra.ended ? START_FINISHED : START_RESUMED;
-    TRY(adopt_files(self, err));
-    TRY(checkpoint_list(storage, self->id, CHECKPOINT_TASK, note_retained, self, err));
     TRY_ALLOC(*message,
               arena_format(self->arena, "job '%s' goes on from checkpoint %llu, for a newer one is damaged: %.500s", self->spec.job,
                            (unsigned long long)self->found.seq, damage->text),
@@ -319,7 +349,7 @@ enum status checkpointer_restore(struct checkpointer *self, struct job *job, str
 enum status checkpoint_adopt(struct checkpointer *self, uint64_t number, bool *ended, struct error *err)
 {
     enum object_result result;
-    TRY(checkpoint_read_manifest(self->spec.storage, self->id, CHECKPOINT_TASK, number, self->found_arena, &result, &self->found, err));
+    TRY(checkpoint_read_manifest(self->spec.storage, self->id, self->task, number, self->found_arena, &result, &self->found, err));
     if (result != OBJECT_OK) {
         return error_set(err, ERROR_STORE_MISSING, "checkpoint %llu has vanished", (unsigned long long)number);
     }
@@ -329,5 +359,5 @@ enum status checkpoint_adopt(struct checkpointer *self, uint64_t number, bool *e
     self->next_number = number + 1;
     self->generations[0].last_number = number;
     self->retained_count = 0;
-    return checkpoint_list(self->spec.storage, self->id, CHECKPOINT_TASK, note_retained, self, err);
+    return checkpoint_list(self->spec.storage, self->id, self->task, note_retained, self, err);
 }

@@ -36,7 +36,7 @@ static enum status note_newest(void *context, uint64_t number, bool *stop, struc
 static enum status find_newest(const struct checkpointer *self, uint64_t *number, struct error *err)
 {
     *number = 0;
-    return checkpoint_list(self->spec.storage, self->id, CHECKPOINT_TASK, note_newest, number, err);
+    return checkpoint_list(self->spec.storage, self->id, self->task, note_newest, number, err);
 }
 
 enum status checkpoint_follow_find(struct checkpointer *self, struct error *err)

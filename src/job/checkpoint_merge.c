@@ -130,7 +130,7 @@ enum status checkpoint_merge(struct checkpointer *self, struct error *err)
 {
     const struct generation *last = &self->generations[self->generation_count - 1];
     struct checkpoint_writer *writer;
-    TRY(checkpoint_begin(self->spec.storage, self->id, CHECKPOINT_TASK, self->incarnation, &writer, err));
+    TRY(checkpoint_begin(self->spec.storage, self->id, self->task, self->incarnation, &writer, err));
     enum status status = checkpoint_generation_open(self, last->chain_count, err);
     uint32_t merged = self->generation_count - 1;
     for (uint32_t i = 0; i < self->operator_workers && status == STATUS_OK; i++) {

@@ -41,9 +41,12 @@ enum status checkpoint_prune(struct checkpointer *self, struct error *err)
     self->retained[self->retained_count++] = self->pending.number;
     while (self->retained_count > keep) {
         enum object_result result;
-        TRY(checkpoint_remove(self->spec.storage, self->id, CHECKPOINT_TASK, self->retained[0], &result, err));
+        TRY(checkpoint_remove(self->spec.storage, self->id, self->task, self->retained[0], &result, err));
         self->retained_count--;
         memmove(self->retained, self->retained + 1, self->retained_count * sizeof *self->retained);
+    }
+    if (checkpointer_is_task(self)) {
+        TRY(checkpoint_task_prune(self, err));
     }
     drop_savepoint(self);
     checkpoint_drop_databases(self, self->retained_count > 0 ? self->retained[0] : 0);

@@ -94,6 +94,7 @@ static enum status commit_in(struct checkpointer *self, struct checkpoint_writer
     const char *extra;
     TRY_ALLOC(tables, arena_alloc(arena, table_count * sizeof *tables), err);
     const struct checkpoint_extra noted = {.ended = pending->ended,
+                                           .counted = self->commit.record.seq,
                                            .policy = availability_kept_as(self->spec.settings.availability),
                                            .lineage = self->lineage,
                                            .workers = generation->chain_count,
@@ -110,6 +111,7 @@ static enum status commit_in(struct checkpointer *self, struct checkpoint_writer
     }
     TRY(checkpoint_store_databases(self, writer, arena, tables + generation->chain_count, err));
     const struct checkpoint_manifest manifest = {.seq = pending->number,
+                                                 .epoch = self->commit.epoch,
                                                  .base = pending->full ? -1 : (int64_t)pending->number - 1,
                                                  .tables = tables,
                                                  .table_count = table_count,
@@ -146,13 +148,16 @@ static enum status store(struct checkpointer *self, struct error *err)
     }
     struct generation *generation = &self->generations[self->generation_count - 1];
     assert(generation->chain_count == pending->writer_count);
-    TRY(checkpoint_begin(self->spec.storage, self->id, CHECKPOINT_TASK, self->incarnation, &writer, err));
+    TRY(checkpoint_begin(self->spec.storage, self->id, self->task, self->incarnation, &writer, err));
     enum status status = STATUS_OK;
     for (uint32_t i = 0; i < pending->writer_count && status == STATUS_OK; i++) {
         status = pending->streams != NULL ? store_stream(self, writer, generation, i, err) : store_file(self, writer, generation, i, err);
     }
     if (status == STATUS_OK) {
         status = commit(self, writer, generation, err);
+    }
+    if (status == STATUS_OK && checkpointer_is_task(self)) {
+        status = checkpoint_task_count(self, err);
     }
     checkpoint_end(writer);
     checkpoint_drop_folder(self);
@@ -238,7 +243,9 @@ static void *thread_main(void *context)
         self->tidying = false;
         pthread_cond_broadcast(&self->changed);
         pthread_mutex_unlock(&self->mutex);
-        (void)!storage_sweep_due(&self->sweeper, self->spec.storage, &ignored); /* if not, the next time */
+        if (self->sweeps) {
+            (void)!storage_sweep_due(&self->sweeper, self->spec.storage, &ignored); /* if not, the next time */
+        }
         checkpoint_listen(self);
         pthread_mutex_lock(&self->mutex);
     }

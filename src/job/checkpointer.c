@@ -53,9 +53,12 @@ enum status checkpointer_open(const struct checkpointer_spec *spec, struct check
     struct random_source random;
     random_open(&random, 0);
     random_name(&random, self->incarnation);
+    self->task = CHECKPOINT_TASK;
+    self->sweeps = true;
     enum status status = self->arena == NULL || self->found_arena == NULL
                              ? error_set(err, ERROR_BUDGET_SPENT, "no room for the checkpoints of a job")
-                             : checkpoint_find(self, err);
+                         : spec->task != NULL ? checkpoint_task_find(self, err)
+                                              : checkpoint_find(self, err);
     if (status == STATUS_OK) {
         status = checkpoint_thread_start(self, err);
     }
@@ -65,7 +68,7 @@ enum status checkpointer_open(const struct checkpointer_spec *spec, struct check
     }
     self->last_started_us = self->last_ended_us = now_us(self);
     self->edits = self->edits_committed = self->start == START_RESUMED ? self->found_extra.edits : 0;
-    self->listens = !spec->settings.savepoint_only && !job_lock_is_possible(spec->storage);
+    self->listens = spec->task == NULL && !spec->settings.savepoint_only && !job_lock_is_possible(spec->storage);
     self->sweeper = (struct storage_sweeper){.ran = true, .last_us = self->last_started_us};
     *checkpointer = self;
     *start = self->start;
@@ -109,6 +112,7 @@ void checkpointer_close(struct checkpointer *self)
     if (self->lock >= 0) {
         close(self->lock);
     }
+    commit_store_close(&self->commit);
     arena_destroy(self->found_arena);
     arena_destroy(self->arena);
     pthread_mutex_destroy(&self->mutex);
@@ -121,10 +125,17 @@ const char *checkpointer_job_id(const struct checkpointer *self)
     return self->id;
 }
 
-void checkpointer_lineage(const struct checkpointer *self, uint32_t *lineage, uint64_t *saved)
+void checkpointer_names(const struct checkpointer *self, struct checkpoint_names *names)
 {
-    *lineage = self->lineage;
-    *saved = self->next_number - 1;
+    *names = (struct checkpoint_names){.owner = self->owner, .lineage = self->lineage, .saved = self->next_number - 1};
+    if (checkpointer_is_task(self)) {
+        names->saved_end = commit_first_number(self->commit.record.generation + 1) - 1;
+    }
+}
+
+bool checkpointer_is_task(const struct checkpointer *self)
+{
+    return self->spec.task != NULL;
 }
 
 void checkpointer_figures(const struct checkpointer *self, struct checkpoint_figures *figures)
@@ -430,6 +441,9 @@ enum status checkpointer_finish(struct checkpointer *self, struct job *job, bool
 {
     TRY(checkpoint_lead_tick(self, job, err));
     TRY(last_checkpoint(self, job, ended, err));
+    if (checkpointer_is_task(self)) {
+        return STATUS_OK; /* what becomes of the job, all its tasks together decide */
+    }
     if (ended) {
         checkpoint_lead_end(self);
     }
@@ -486,7 +500,7 @@ static void forget_checkpoint(struct checkpointer *self, const struct checkpoint
 {
     struct error ignored;
     enum object_result result;
-    (void)!checkpoint_remove(self->spec.storage, self->id, CHECKPOINT_TASK, manifest->seq, &result, &ignored);
+    (void)!checkpoint_remove(self->spec.storage, self->id, self->task, manifest->seq, &result, &ignored);
     for (uint32_t i = 0; i < manifest->table_count; i++) {
         for (uint32_t f = 0; f < manifest->tables[i].file_count; f++) {
             (void)!checkpoint_remove_file(self->spec.storage, self->id, &manifest->tables[i].files[f], &ignored);
@@ -499,7 +513,7 @@ static enum status savepoint_in(struct checkpointer *self, struct arena *arena, 
 {
     struct checkpoint_manifest manifest;
     enum object_result result;
-    TRY(checkpoint_read_manifest(self->spec.storage, self->id, CHECKPOINT_TASK, self->pending.number, arena, &result, &manifest, err));
+    TRY(checkpoint_read_manifest(self->spec.storage, self->id, self->task, self->pending.number, arena, &result, &manifest, err));
     if (result != OBJECT_OK) {
         return error_set(err, ERROR_STORE_MISSING, "checkpoint %llu of job '%s' has vanished", (unsigned long long)self->pending.number,
                          self->spec.job);
@@ -513,6 +527,10 @@ static enum status savepoint_in(struct checkpointer *self, struct arena *arena, 
 
 enum status checkpointer_savepoint(struct checkpointer *self, struct job *job, const char *place, const char **where, struct error *err)
 {
+    if (strcmp(self->task, CHECKPOINT_TASK) != 0) {
+        return error_set(err, ERROR_STATE_UNSUPPORTED,
+                         "job '%s' has several tasks; a savepoint of all of them together cannot be taken yet", self->spec.job);
+    }
     TRY(checkpoint_now(self, job, &(struct wish){.full = true, .canonical = true}, err));
     struct arena *arena;
     TRY_ALLOC(arena, arena_create(self->spec.budget, "savepoint"), err);

@@ -12,6 +12,11 @@
  *             file to file, and the next changes go on top of that: rows that only come are not written again and again.
  * One owner   A lock file in the storage's folder, held as long as the process lives; and whatever the storage: a manifest's number is
  *             created once, who comes second is FENCED and stops.
+ * Tasks       With spec.task it is one task of a job on several processes; the job's record must exist. There the commit record
+ *             (cluster/commit_record.h) is the arbiter, not the newest manifest: a checkpoint counts once the record names it, and FENCED
+ *             ends the task. Opening takes the record and goes on from the checkpoint that it names. What it does not name, a former owner
+ *             left: never restored, never shown, removed. While the coordination service cannot be reached a checkpoint waits to count,
+ *             and ticks go on, for 'execution.checkpointing.timeout'. The policy "active" is "passive" there: other processes stand by.
  *
  *      IDLE --due--> COPYING --all rows--> WRITING --stored--> DONE --step: sinks told--> IDLE
  *                                          WRITING --error--> FAILED --step--> IDLE, or the job fails
@@ -22,6 +27,8 @@
 #ifndef SPATE_JOB_CHECKPOINTER_H
 #define SPATE_JOB_CHECKPOINTER_H
 
+#include "cluster/driver.h"
+#include "cluster/task_id.h"
 #include "job/job.h"
 #include "job/job_lock.h"
 #include "job/journal.h"
@@ -61,9 +68,19 @@ enum job_start {
     START_FROM_SAVEPOINT,
     START_FINISHED, /* nothing is left to do */
 };
+/* One task of a job that several processes run. No lock: the commit record says whose the task is, and which of its checkpoints counts. */
+struct checkpoint_task {
+    const char *name; /* "s0.3", "all": of its checkpoints and files */
+    uint64_t epoch;   /* in which its present ownership began */
+    struct life life; /* of this process */
+    struct cluster_session *session;
+    const char *prefix; /* of the job's registers: "jobs/<id>" */
+    const char *job;    /* id or name; NULL: checkpointer_spec.job */
+};
 struct checkpointer_spec {
-    struct storage *storage; /* open as long as the checkpointer */
-    const char *job;         /* name */
+    struct storage *storage;            /* open as long as the checkpointer */
+    const char *job;                    /* name */
+    const struct checkpoint_task *task; /* NULL: the whole job runs in this process, and the lock says whose it is */
     struct budget *budget;
     const struct clock *clock;
     struct checkpoint_settings settings;
@@ -92,7 +109,13 @@ enum status checkpointer_finish(struct checkpointer *self, struct job *job, bool
 enum status checkpointer_savepoint(struct checkpointer *self, struct job *job, const char *place, const char **where, struct error *err);
 const char *checkpointer_job_id(const struct checkpointer *self);
 /* For the names of what sinks write: see connectors/sink.h. */
-void checkpointer_lineage(const struct checkpointer *self, uint32_t *lineage, uint64_t *saved);
+struct checkpoint_names {
+    const char *owner; /* of the job, or of the task */
+    uint32_t lineage;
+    uint64_t saved, saved_end;
+};
+void checkpointer_names(const struct checkpointer *self, struct checkpoint_names *names);
+bool checkpointer_is_task(const struct checkpointer *self);
 /* Before the job is destroyed: a checkpoint that is being stored is read from the job's memory. NULL is allowed. */
 /* The standby of an active job, instead of job_step and checkpointer_step, until it has taken over. An error: it cannot follow. */
 bool checkpointer_is_following(const struct checkpointer *self);

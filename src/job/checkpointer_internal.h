@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/random.h"
+#include "cluster/commit_record.h"
 #include "job/checkpointer.h"
 #include "job/job_internal.h"
 #include "job/job_state.h"
@@ -16,7 +17,7 @@
 #include "storage/retention.h"
 #include "storage/savepoints.h"
 
-enum { RETAINED_MAX = 64, GENERATIONS_MAX = RETAINED_MAX + 2 };
+enum { RETAINED_MAX = 64, GENERATIONS_MAX = RETAINED_MAX + 2, UNCOUNTED_MAX = 64 };
 
 /* The files of one worker since the last full one. */
 struct chain {
@@ -75,6 +76,8 @@ struct checkpointer {
     struct checkpointer_spec spec;
     struct arena *arena; /* what lives as long as the checkpointer */
     char id[JOB_ID_MAX + 1];
+    const char *task;  /* of its checkpoints */
+    const char *owner; /* of what its sinks write */
     char incarnation[RANDOM_NAME_BYTES];
     const char *message;
     int lock; /* -1: none */
@@ -96,6 +99,11 @@ struct checkpointer {
     uint32_t database_count;
     uint64_t retained[RETAINED_MAX + 1]; /* numbers, oldest first */
     uint32_t retained_count;
+    /* of a task */
+    struct commit_store commit;
+    uint64_t uncounted[UNCOUNTED_MAX]; /* stored, but the record could not be made to name them; removed when a later one counts */
+    uint32_t uncounted_count;
+    bool sweeps; /* one task of a job looks after the storage */
     int64_t last_started_us, last_ended_us;
     uint64_t last_ticks;
     uint64_t edits, edits_committed; /* ranks: applied, and in a checkpoint that is stored */
@@ -156,6 +164,19 @@ void checkpoint_drop_folder(struct checkpointer *self);
 void checkpoint_close_databases(struct checkpointer *self);
 /* checkpoint_find.c */
 enum status checkpoint_find(struct checkpointer *self, struct error *err);
+/* self->found is what the job goes on from. */
+enum status checkpoint_take_found(struct checkpointer *self, struct error *err);
+enum status checkpoint_find_savepoint(struct checkpointer *self, struct error *err);
+enum status checkpoint_check_policy(struct checkpointer *self, struct error *err);
+uint32_t checkpoint_new_lineage(const struct checkpointer *self);
+
+/* checkpoint_task.c: by the commit record. */
+enum status checkpoint_task_find(struct checkpointer *self, struct error *err);
+/* The one that the record names is damaged: an older one that counted, if there is one. */
+enum status checkpoint_task_go_back(struct checkpointer *self, bool *found, struct error *err);
+/* The thread: `pending` is stored; it counts when this returns OK. */
+enum status checkpoint_task_count(struct checkpointer *self, struct error *err);
+enum status checkpoint_task_prune(struct checkpointer *self, struct error *err);
 
 const char *availability_kept_as(enum availability availability); /* policies whose checkpoints hold the same have one name */
 /* The checkpoint that another process has made is the newest now. */

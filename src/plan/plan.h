@@ -36,7 +36,7 @@ struct plan_context {
     const char *statement_id;
     const char *job_id;   /* of a job that has checkpoints: the same in every attempt to run it, of no other job; NULL: it has none */
     uint32_t job_lineage; /* connectors/sink.h */
-    uint64_t job_saved;
+    uint64_t job_saved, job_saved_end;
     const struct storage_settings *storage; /* the session's, for sources that read what jobs keep */
 };
 struct plan;

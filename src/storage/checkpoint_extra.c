@@ -58,7 +58,8 @@ enum status checkpoint_extra_read(const struct checkpoint_manifest *manifest, st
                                        .workers = (uint32_t)read_number(&document, "workers", UINT32_MAX),
                                        .ticks = read_number(&document, "ticks", INT64_MAX),
                                        .edits = read_number(&document, "ctl_rank", INT64_MAX),
-                                       .databases = read_identity(&document, "databases")};
+                                       .databases = read_identity(&document, "databases"),
+                                       .counted = read_number(&document, "counted", INT64_MAX)};
     document_close(&document);
     return document_status(&document);
 }
@@ -73,6 +74,9 @@ enum status checkpoint_extra_write(const struct checkpoint_extra *extra, struct 
                                (json_int_t)extra->workers);
     if (extra->edits != 0) {
         json_object_set_new(object, "ctl_rank", json_integer((json_int_t)extra->edits));
+    }
+    if (extra->counted != 0) {
+        json_object_set_new(object, "counted", json_integer((json_int_t)extra->counted));
     }
     TRY(document_write(object, arena, &written, err));
     *text = written.bytes;

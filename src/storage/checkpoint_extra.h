@@ -17,6 +17,9 @@ struct checkpoint_extra {
     uint64_t ticks;
     uint64_t edits;     /* rank in the control log through which edits were applied before it (job/edits.h) */
     uint64_t databases; /* identity of the job that can take its databases as they are */
+    /* Of a task that has a commit record: the checkpoint that it named when this one was stored; 0: none. Which of them counts now, the
+     * record says. */
+    uint64_t counted;
 };
 enum status checkpoint_extra_read(const struct checkpoint_manifest *manifest, struct arena *arena, struct checkpoint_extra *extra,
                                   struct error *err);

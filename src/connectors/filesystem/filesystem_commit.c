@@ -21,8 +21,13 @@ enum status filesystem_begin(struct filesystem_sink *self, struct error *err)
     if (self->context.owner == NULL || self->context.worker != 0) {
         return STATUS_OK;
     }
-    struct part_leftovers leftovers = {
-        .attempt = self->attempt, .lineage = self->prefix, .shown = self->has_restored, .after = self->restored};
+    uint64_t end = self->context.saved_end > 0 ? self->context.saved_end : UINT64_MAX;
+    struct part_leftovers leftovers = {.attempt = self->attempt,
+                                       .lineage = self->prefix,
+                                       .shown = self->has_restored,
+                                       .after = self->restored,
+                                       .end = end,
+                                       .marks_end = self->has_restored ? self->restored_end : end};
     TRY_ALLOC(leftovers.owner, arena_format(self->context.arena, "." PART_PREFIX "%s", self->owner), err);
     TRY_ALLOC(leftovers.marks, arena_format(self->context.arena, SHOWN_PREFIX "%s", self->owner), err);
     return folder_remove_leftovers(self->files, self->root, &leftovers, err);
@@ -144,9 +149,17 @@ static enum status filesystem_prepare(struct sink *sink, uint64_t checkpoint, st
     struct text_builder part = {0};
     TRY(filesystem_begin(self, err));
     TRY(filesystem_commit_due(self, err));
+    for (size_t i = 0; i < self->partition_count && self->context.saved_end > 0; i++) {
+        if (self->partitions[i].file != NULL) {
+            TRY(filesystem_end_file(self, i, err));
+        }
+    }
     text_append_text(state, state_kind);
     position_put_number(state, "checkpoint", (int64_t)checkpoint);
     position_put_number(state, "worker", self->context.worker);
+    if (self->context.saved_end > 0) {
+        position_put_number(state, "end", (int64_t)self->context.saved_end);
+    }
     self->saved = checkpoint;
     enum status status = put_parts(self, checkpoint, &part, state, err);
     text_builder_close(&part);
@@ -166,7 +179,7 @@ static enum status mark_shown(struct filesystem_sink *self, uint64_t checkpoint,
     for (size_t i = 0; i < self->ended_count; i++) {
         any = any || is_covered(&self->ended[i], checkpoint);
     }
-    const struct shown_mark mark = {self->files, self->root, text_from(self->prefix + strlen(PART_PREFIX)), self->context.worker};
+    const struct shown_mark mark = {self->files, self->root, text_from(self->series), self->context.worker, self->attempt};
     return any ? shown_mark_write(&mark, checkpoint, err) : STATUS_OK;
 }
 
@@ -220,19 +233,26 @@ static enum status restore_part(struct filesystem_sink *self, struct saved_part 
     return partition_commit_restored(self->commit, part->folder, 0, err);
 }
 
-/* OWNER-LINEAGE- of a part file's id. */
-static struct text series_of(const char *id)
+/* OWNER-LINEAGE- of a part file's id; for a task, the end of its owner's numbers, too. */
+static enum status series_of(const struct filesystem_sink *self, const char *id, struct text *series, struct error *err)
 {
     size_t length = strcspn(id, "-");
     length += id[length] == '-' ? 1 + strcspn(id + length + 1, "-") : 0;
-    return (struct text){id, length + (id[length] == '-')};
+    *series = (struct text){id, length + (id[length] == '-')};
+    if (self->restored_end > 0) {
+        const char *longer =
+            arena_format(self->context.arena, "%.*s" MARK_END_FORMAT, (int)series->length, series->bytes, self->restored_end);
+        TRY_ALLOC(longer, longer, err);
+        *series = text_from(longer);
+    }
+    return STATUS_OK;
 }
 
 /* Unless the mark says that they have begun to be shown, all files must be there; then it says so. *known false: a state without worker. */
 static enum status check_parts(struct filesystem_sink *self, struct text state, bool *known, struct error *err)
 {
     struct text key, value, rest = position_entries(state);
-    struct shown_mark mark = {.files = self->files, .root = self->root};
+    struct shown_mark mark = {.files = self->files, .root = self->root, .attempt = self->attempt};
     uint64_t marked = 0;
     *known = position_has(state, "worker");
     if (!*known) {
@@ -246,7 +266,7 @@ static enum status check_parts(struct filesystem_sink *self, struct text state, 
         }
         TRY(read_part(self, value, &part, err));
         if (mark.series.length == 0) {
-            mark.series = series_of(part.id);
+            TRY(series_of(self, part.id, &mark.series, err));
             TRY(shown_mark_read(&mark, &marked, err));
         }
         if (marked >= self->restored) {
@@ -267,6 +287,11 @@ static enum status filesystem_restore(struct sink *sink, struct text state, stru
     TRY(position_get_number(state, "checkpoint", &checkpoint, err));
     self->restored = (uint64_t)checkpoint;
     self->has_restored = true;
+    if (position_has(state, "end")) {
+        int64_t end;
+        TRY(position_get_number(state, "end", &end, err));
+        self->restored_end = (uint64_t)end;
+    }
     self->saved = self->restored > self->saved ? self->restored : self->saved;
     TRY(check_parts(self, state, &known, err));
     struct text rest = position_entries(state);

@@ -37,6 +37,11 @@ enum status filesystem_discard(const char *place, struct error *err)
     }
     snprintf(owner, sizeof owner, "." PART_PREFIX "%.*s-", HASH_DIGITS, place);
     snprintf(marks, sizeof marks, SHOWN_PREFIX "%.*s-", HASH_DIGITS, place);
-    const struct part_leftovers leftovers = {.owner = owner, .attempt = "/", .lineage = owner, .marks = marks}; /* no name has a '/' */
+    const struct part_leftovers leftovers = {.owner = owner,
+                                             .attempt = "/", /* no name has a '/' */
+                                             .lineage = owner,
+                                             .end = UINT64_MAX,
+                                             .marks = marks,
+                                             .marks_end = UINT64_MAX};
     return folder_remove_leftovers(&file_system_real, place + HASH_DIGITS + 1, &leftovers, err);
 }

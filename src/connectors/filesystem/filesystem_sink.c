@@ -2,6 +2,7 @@
  * idle, and at the end of the input. INSERT OVERWRITE removes the files that were there before when the first new one is shown (or at the
  * end, if there is none). Without partition-time, a partition is committed each time a file of it is shown. */
 #include "connectors/filesystem/filesystem_sink.h"
+#include "connectors/filesystem/shown_mark.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -73,14 +74,19 @@ static enum status name_files(struct filesystem_sink *self, struct error *err)
     }
     TRY_ALLOC(self->owner, arena_format(arena, "%016" PRIx64 "-", filesystem_owner_hash(context->owner)), err);
     TRY_ALLOC(self->prefix, arena_format(arena, PART_PREFIX "%s%08" PRIx32 "-", self->owner, context->lineage), err);
+    self->series = self->prefix + strlen(PART_PREFIX);
+    if (context->saved_end > 0) {
+        TRY_ALLOC(self->series, arena_format(arena, "%s" MARK_END_FORMAT, self->series, context->saved_end), err);
+    }
     return STATUS_OK;
 }
 
 /* The id of the next file. With zeros in front: files are read in the order of their paths, and changes must be read in the order in which
- * they were written. */
+ * they were written. Numbers of a task's checkpoints are long. */
 static void next_id(struct filesystem_sink *self, char *id, size_t size)
 {
-    int length = self->owner == NULL ? 0 : snprintf(id, size, "%s%08" PRIu64, self->prefix + strlen(PART_PREFIX), self->saved);
+    int digits = self->context.saved_end > 0 ? 20 : 8;
+    int length = self->owner == NULL ? 0 : snprintf(id, size, "%s%0*" PRIu64, self->prefix + strlen(PART_PREFIX), digits, self->saved);
     snprintf(id + length, size - (size_t)length, "%s%u-%08" PRIu64, self->attempt + (self->owner == NULL), self->context.worker,
              self->file_count++);
 }

@@ -3,7 +3,9 @@
  * For         filesystem_sink.c (rows into files, when a file ends), filesystem_commit.c (when it is shown; restart).
  * Shape       One open part file per partition (one in all without partitions). Without checkpoints a file is shown when it ends; with them
  *             (context.owner) it waits in `ended` for the checkpoint that covers it: see connectors/sink.h.
- * State       filesystem-sink/1 checkpoint=N worker=W part=LENGTH:... part=LENGTH:...   each "part/1 folder=LENGTH:/day=1 id=LENGTH:ID bytes=N open=0"; the folder is
+ * Tasks       With context.saved_end files end at each checkpoint: no file that a checkpoint lists is open in any process, so that its
+ *             next owner shows it by a rename, and a former one cannot write to it or show it again.
+ * State       filesystem-sink/1 checkpoint=N worker=W end=E part=LENGTH:... part=LENGTH:...   (end: of a task, its saved_end), each "part/1 folder=LENGTH:/day=1 id=LENGTH:ID bytes=N open=0"; the folder is
  *             that below the table's path. Then commit=LENGTH:... of partition_commit.h.
  */
 #ifndef SPATE_CONNECTORS_FILESYSTEM_FILESYSTEM_SINK_H
@@ -32,9 +34,11 @@ struct filesystem_sink {
     const char *root;
     char *owner;    /* of the ids of files, with checkpoints of all attempts to run the job; else of this statement */
     char *prefix;   /* of their names, since the job began anew */
+    char *series;   /* of its marks (shown_mark.h) */
     char *attempt;  /* in the ids of this attempt's files only */
     uint64_t saved; /* the newest checkpoint that covers what was written; no file that is opened now is in it */
     uint64_t restored;
+    uint64_t restored_end; /* saved_end of the owner that wrote what was restored; 0: not known, or none */
     bool has_restored;
     bool root_missing; /* when the sink was opened, and its first write has not made the folder since */
     bool begun, empties /* at the end, INSERT OVERWRITE has to remove what was there */;

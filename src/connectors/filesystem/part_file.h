@@ -8,7 +8,7 @@
  *             A file is shown by a rename, after its bytes are synced and before its folder is: a reader sees all of it or nothing, also after
  *             a power cut. part_file_sync makes what was written so far, and the hidden name, survive one.
  * Names       ID in a job with checkpoints: OWNER-LINEAGE-SAVED-ATTEMPT-WORKER-NUMBER, else ATTEMPT-WORKER-NUMBER. OWNER: 16 digits, the
- *             INSERT of the job. LINEAGE: another each time the job begins anew. SAVED: the newest checkpoint when the file was opened;
+ *             INSERT of the job or task. LINEAGE: another each time the job begins anew. SAVED: the newest checkpoint when the file was opened;
  *             the file is in none up to that. So whoever restores knows what other attempts left, and, when a newer checkpoint is
  *             damaged and an older one is restored, which files were shown by the newer.
  * Ownership   part_file_show and part_file_abandon end it.
@@ -57,7 +57,10 @@ struct part_leftovers {
     const char *lineage;         /* with `shown`: files whose name begins so ("part-OWNER-LINEAGE-"), then SAVED >= after */
     bool shown;
     uint64_t after;
-    const char *marks; /* without `shown`: files whose name begins so: marks of a job that begins anew (shown_mark.h) */
+    uint64_t end;      /* of both kinds: only with SAVED < end */
+    const char *marks; /* files whose name begins so: marks (shown_mark.h) */
+    /* Of owners whose numbers end before this; UINT64_MAX: all, of a job that begins anew; 0: none, they are still needed. */
+    uint64_t marks_end;
 };
 enum status folder_remove_leftovers(const struct file_system *files, const char *path, const struct part_leftovers *leftovers,
                                     struct error *err);

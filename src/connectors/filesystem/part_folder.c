@@ -55,18 +55,28 @@ static bool begins_with(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+enum { LINEAGE_BYTES = 9 }; /* of a name, with its dash */
+
+static uint64_t number_behind(const char *name, size_t length)
+{
+    return strlen(name) < length ? 0 : strtoull(name + length, NULL, 10);
+}
+
 static bool sweep_takes(const struct sweep *sweep, const char *name)
 {
     const struct part_leftovers *leftovers = sweep->leftovers;
     if (leftovers == NULL) {
         return name[0] != '.' && !begins_with(name, sweep->keep_prefix);
     }
-    if (name[0] == '.') {
-        return (begins_with(name, leftovers->owner) && strstr(name, leftovers->attempt) == NULL) ||
-               (!leftovers->shown && begins_with(name, leftovers->marks));
+    if (name[0] == '.' && begins_with(name, leftovers->marks)) {
+        return leftovers->marks_end == UINT64_MAX || number_behind(name, strlen(leftovers->marks) + LINEAGE_BYTES) < leftovers->marks_end;
     }
-    return leftovers->shown && begins_with(name, leftovers->lineage) &&
-           strtoull(name + strlen(leftovers->lineage), NULL, 10) >= leftovers->after;
+    if (name[0] == '.') {
+        return begins_with(name, leftovers->owner) && strstr(name, leftovers->attempt) == NULL &&
+               number_behind(name, strlen(leftovers->owner) + LINEAGE_BYTES) < leftovers->end;
+    }
+    uint64_t saved = leftovers->shown && begins_with(name, leftovers->lineage) ? number_behind(name, strlen(leftovers->lineage)) : 0;
+    return leftovers->shown && begins_with(name, leftovers->lineage) && saved >= leftovers->after && saved < leftovers->end;
 }
 
 static void sweep_folder(struct sweep *sweep);

@@ -77,7 +77,9 @@ enum status shown_mark_write(const struct shown_mark *mark, uint64_t checkpoint,
     struct text_builder path = {0}, unfinished = {0};
     enum status status = path_of(mark, "", &path, err);
     if (status == STATUS_OK) {
-        status = path_of(mark, ".inprogress", &unfinished, err);
+        char ending[128];
+        snprintf(ending, sizeof ending, "%.100s.inprogress", mark->attempt);
+        status = path_of(mark, ending, &unfinished, err);
     }
     if (status == STATUS_OK) {
         status = write_number(mark->files, unfinished.bytes, checkpoint, err);
