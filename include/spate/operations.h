@@ -18,6 +18,12 @@ extern "C" {
  * settings that were given ("key=value", NULL-terminated): stored with the jobs that the session starts. */
 SPATE_API int spate_session_script(spate_session *session, const char *sql, const char *folder, const char *const *settings);
 
+/* From now on INSERTs of this session are not run but submitted: written into the storage ("storage.uri") and the coordination service
+ * ("coordinator.uri"), for workers (spate/worker.h) to run. The session must know its script. A name that is taken is an error, unless its job
+ * has ended and has as many tasks: then it goes on with the new script. SPATE_SUBMIT_REPLACE: the other job is ended and forgotten first. */
+enum spate_submit_flags { SPATE_SUBMIT_REPLACE = 1 };
+SPATE_API int spate_session_submit(spate_session *session, uint32_t flags);
+
 /* Name, id, status (RUNNING, FINISHED, STOPPED, DEAD: killed or crashed, UNKNOWN), process, latest checkpoint. */
 SPATE_API int spate_job_list(spate_session *session, spate_result **result);
 /* What is known of a job (its name or id): rows of key and value. */
@@ -44,6 +50,12 @@ SPATE_API int spate_job_savepoint(spate_session *session, const char *job, const
 SPATE_API int spate_job_stop(spate_session *session, const char *job, const char *savepoint, int64_t timeout_ms, const char **where);
 /* Ends a job at once, without a last checkpoint. */
 SPATE_API int spate_job_kill(spate_session *session, const char *job, int64_t timeout_ms);
+/* A job that was submitted and was stopped or killed, whose processes have all died, or that the coordination service has lost: everybody who
+ * had a part in it is fenced, and workers may take it up again, from its last commits. One with a living process is refused; whether there is
+ * one is watched for as long as a silent process counts as alive. *shared 0: the job is of one process, and nothing
+ * was done (spate_job_script). */
+enum spate_restart_flags { SPATE_RESTART_TAKEOVER = 1 /* also from living processes */ };
+SPATE_API int spate_job_restart(spate_session *session, const char *job, uint32_t flags, int *shared);
 enum spate_remove_flags {
     SPATE_REMOVE_SAVEPOINTS = 1, /* also savepoints that are kept with the job; with any left nothing is removed */
     SPATE_REMOVE_UNSEEN = 2,     /* also when it cannot be told whether the job runs */

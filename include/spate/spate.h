@@ -58,6 +58,8 @@ SPATE_API const struct spate_error *spate_session_error(const spate_session *ses
 
 /* The name of jobs with checkpoints where 'pipeline.name' is not set; the command line gives that of the SQL file. */
 SPATE_API int spate_session_name_jobs(spate_session *session, const char *name);
+/* The same, from the path of the script whose statements come next: "jobs/orders.sql" names them "orders". */
+SPATE_API int spate_session_name_script(spate_session *session, const char *script);
 
 /* Lines for the person who runs the session: savepoints that were taken, restarts. Called from within calls on the session. */
 typedef void (*spate_notice_function)(void *context, const char *line);

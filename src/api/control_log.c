@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/coordinator.h"
 #include "api/session.h"
 #include "cluster/control/log_register.h"
 #include "cluster/control/verbs.h"
@@ -28,15 +29,11 @@ static int answer(spate_control *control, enum status status)
 static enum status open_in(spate_control *self, const char *job, struct error *err)
 {
     spate_session *session = self->session;
-    const char *uri = session->settings.values.coordinator_uri;
     struct job_record record;
     char prefix[200];
-    if (uri == NULL) {
-        return error_set(err, ERROR_MISSING_OPTION, "where the job's control log is must be said: --coordinator URI, or 'coordinator.uri'");
-    }
     TRY(durable_storage(session, err));
     TRY(job_find(session->storage, job, self->arena, &record, err));
-    TRY(cluster_open(uri, NULL, 0, NULL, &self->cluster, err));
+    TRY(coordinator_open(session, "the job's control log", NULL, &self->cluster, err));
     return control_log_open(self->cluster, edits_prefix(record.id, prefix), &session->budget, NULL, &self->random, &self->log, err);
 }
 

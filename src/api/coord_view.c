@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/coordinator.h"
 #include "cluster/control/log_register.h"
 #include "cluster/value.h"
 #include "state/saved_state.h"
@@ -37,13 +38,8 @@ static enum status find_by_id(struct coord_view *self, const char *job, enum sta
 
 enum status coord_open(struct coord_view *self, spate_session *session, const char *job, struct arena *arena, struct error *err)
 {
-    const char *uri = session->settings.values.coordinator_uri;
     *self = (struct coord_view){.session = session, .arena = arena};
-    if (uri == NULL) {
-        return error_set(err, ERROR_MISSING_OPTION,
-                         "where the job's processes agree must be said: --coordinator URI, or 'coordinator.uri'");
-    }
-    TRY(cluster_open(uri, NULL, 0, NULL, &self->cluster, err));
+    TRY(coordinator_open(session, "the job", NULL, &self->cluster, err));
     TRY(timing_read(timing_profile_of(self->cluster->driver->scheme), NULL, 0, &self->timing, err));
     TRY(durable_storage(session, err));
     self->recorded = true;

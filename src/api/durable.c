@@ -6,6 +6,8 @@
 #include "storage/job_definition.h"
 #include "storage/job_outputs.h"
 
+enum { TASK_INTERVAL_US = 10000000 }; /* of a job that several processes work on, and that has set none */
+
 struct job_name {
     struct job_name *next;
     const char *name;
@@ -61,6 +63,21 @@ int spate_session_name_jobs(spate_session *session, const char *name)
     return SPATE_OK;
 }
 
+/* "jobs/orders.sql" names its jobs "orders"; texts without a file ("<stdin>") name none. */
+int spate_session_name_script(spate_session *session, const char *script)
+{
+    char name[256];
+    const char *slash = strrchr(script, '/');
+    const char *base = slash == NULL ? script : slash + 1;
+    size_t length = strcspn(base, ".");
+    if (base[0] == '<' || length == 0 || length >= sizeof name) {
+        return SPATE_OK;
+    }
+    memcpy(name, base, length);
+    name[length] = '\0';
+    return spate_session_name_jobs(session, name);
+}
+
 static void name_job(const struct checkpointer *checkpointer, struct plan_context *context)
 {
     struct checkpoint_names names;
@@ -111,6 +128,9 @@ enum status durable_open(spate_result *result, struct plan_context *context, str
                                      .settings = settings_checkpoints(&session->settings),
                                      .cancelled = &session->cancelled};
     spec.settings.fresh = spec.settings.fresh && !result->durable; /* once, not at each restart */
+    if (session->share != NULL && spec.settings.interval_us == 0) {
+        spec.settings.interval_us = TASK_INTERVAL_US;
+    }
     spec.journal = &result->journal;
     spec.wait = (struct job_lock_wait){tell_wait, result};
     TRY(checkpointer_open(&spec, &result->checkpointer, &start, &result->message, err));

@@ -21,13 +21,18 @@ static enum status open_edits(spate_result *result, struct error *err)
     spate_session *session = result->session;
     struct edits_spec spec = {.uri = session->settings.values.coordinator_uri, .budget = &session->budget};
     TRY(settings_coordination(&session->settings, result->arena, &spec.options, &spec.option_count, err));
+    if (session->share != NULL) {
+        spec.group = session->share->edits;
+        spec.task = session->share->run->task;
+    }
     spec.job_id = checkpointer_job_id(result->checkpointer);
     spec.applied = checkpointer_edits(result->checkpointer, &spec.goes_on);
     TRY(edits_open(&spec, &result->edits, err));
     checkpointer_note_edits(result->checkpointer, edits_rank(result->edits));
-    result->paused = edits_begin_paused(result->edits);
+    bool stopped = edits_begin_stopped(result->edits);
+    result->paused = stopped || edits_begin_paused(result->edits);
     if (result->paused) {
-        session_tell(session, "job '%s' is paused, as its control log says", result->job_name);
+        session_tell(session, "job '%s' is %s, as its control log says", result->job_name, stopped ? "stopping" : "paused");
     }
     return STATUS_OK;
 }

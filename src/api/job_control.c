@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/cluster_job.h"
 #include "api/session.h"
 #include "connectors/sink.h"
 #include "job/job_lock.h"
@@ -17,6 +18,8 @@ struct control {
     struct job_record record;
     enum job_running running;
     int pid;
+    bool shared; /* of several processes: `link` is open */
+    struct cluster_job link;
 };
 
 static enum status control_open(struct control *self, spate_session *session, const char *job, struct error *err)
@@ -25,11 +28,14 @@ static enum status control_open(struct control *self, spate_session *session, co
     TRY(durable_storage(session, err));
     TRY(job_find(session->storage, job, session->arena, &self->record, err));
     self->running = job_lock_look(session->storage, self->record.id, &self->pid);
-    return STATUS_OK;
+    return cluster_job_find(session, &self->record, &self->shared, &self->link, err);
 }
 
-static int control_end(spate_session *session, enum status status)
+static int control_end(struct control *self, spate_session *session, enum status status)
 {
+    if (self->shared) {
+        cluster_job_close(&self->link);
+    }
     return status == STATUS_OK ? SPATE_OK : session_fail(session, status);
 }
 
@@ -72,6 +78,14 @@ static enum status mark_unseen(const struct control *self, enum job_desired desi
 static enum status stop_job(struct control *self, const char *savepoint, int64_t timeout_ms, const char **where, struct error *err)
 {
     spate_session *session = self->session;
+    if (self->shared && savepoint != NULL) {
+        return error_set(err, ERROR_NOT_SUPPORTED,
+                         "job '%s' runs on several processes: take its savepoint first, with `spate ctl %s savepoint`", self->record.name,
+                         self->record.name);
+    }
+    if (self->shared) {
+        return cluster_job_stop(&self->link, &self->record, timeout_ms * 1000, err);
+    }
     const char *place = savepoint == NULL || savepoint[0] == '\0' ? NULL : savepoint;
     TRY(operation_absolute_place(session->arena, place, &place, err));
     if (self->running != JOB_RUNNING_NOWHERE) {
@@ -91,12 +105,15 @@ int spate_job_stop(spate_session *session, const char *job, const char *savepoin
     if (status == STATUS_OK) {
         status = stop_job(&self, savepoint, timeout_ms, where, &session->error);
     }
-    return control_end(session, status);
+    return control_end(&self, session, status);
 }
 
 static enum status kill_job(struct control *self, int64_t timeout_ms, struct error *err)
 {
     const char *ignored;
+    if (self->shared) {
+        return cluster_job_kill(&self->link, &self->record, timeout_ms * 1000, err);
+    }
     if (self->running != JOB_RUNNING_NOWHERE) {
         enum status status = ask(self, JOB_ASK_KILL, NULL, timeout_ms, &ignored, err);
         if (status != STATUS_OK && self->pid != 0) {
@@ -116,7 +133,7 @@ int spate_job_kill(spate_session *session, const char *job, int64_t timeout_ms)
     if (status == STATUS_OK) {
         status = kill_job(&self, timeout_ms, &session->error);
     }
-    return control_end(session, status);
+    return control_end(&self, session, status);
 }
 
 /* ---- remove ---- */
@@ -149,6 +166,9 @@ static enum status remove_job(struct control *self, uint32_t flags, struct error
         return refuse_unseen(self, "--force removes it all the same: see that its process has ended", err);
     }
     struct job_outputs outputs;
+    if (self->shared) {
+        TRY(cluster_job_forget(&self->link, &self->record, err));
+    }
     TRY(job_lock_take(storage, self->record.id, &wish, &lock, err));
     enum status status = job_outputs_read(storage, self->record.id, self->session->arena, &outputs, err);
     if (status == STATUS_OK) {
@@ -176,5 +196,38 @@ int spate_job_remove(spate_session *session, const char *job, uint32_t flags)
     if (status == STATUS_OK) {
         status = remove_job(&self, flags, &session->error);
     }
-    return control_end(session, status);
+    return control_end(&self, session, status);
+}
+
+/* ---- restart of a job on several processes ---- */
+
+static enum status restart_job(spate_session *session, const char *job, uint32_t flags, int *shared, struct error *err)
+{
+    struct job_record record;
+    struct cluster_job_facts facts;
+    struct cluster_job link;
+    bool is_shared;
+    TRY(durable_storage(session, err));
+    TRY(job_find(session->storage, job, session->arena, &record, err));
+    TRY(cluster_job_facts(&record, session->arena, &is_shared, &facts, err));
+    *shared = is_shared;
+    if (!is_shared) {
+        return STATUS_OK;
+    }
+    TRY(cluster_job_open(session, record.id, &link, err));
+    struct cluster_timing timing;
+    enum status status = timing_read(timing_profile_of(link.coordinator->driver->scheme), NULL, 0, &timing, err);
+    if (status == STATUS_OK) {
+        int64_t silence_us = timing.lease_ttl.us + timing.heartbeat.us;
+        status = cluster_job_restart(&link, &record, &facts, (flags & SPATE_RESTART_TAKEOVER) != 0, silence_us, err);
+    }
+    cluster_job_close(&link);
+    return status;
+}
+
+int spate_job_restart(spate_session *session, const char *job, uint32_t flags, int *shared)
+{
+    *shared = 0;
+    enum status status = restart_job(session, job, flags, shared, &session->error);
+    return status == STATUS_OK ? SPATE_OK : session_fail(session, status);
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/cluster_job.h"
 #include "api/session.h"
 #include "job/job_lock.h"
 #include "state/saved_state.h"
@@ -85,6 +86,12 @@ static enum status look_at(struct operation *self, const struct job_record *reco
     bool ended = false;
     if (look->has_state) {
         TRY(saved_state_has_ended(&look->state, self->result->arena, &ended, err));
+    }
+    struct cluster_job_facts facts;
+    bool shared;
+    TRY(cluster_job_facts(record, self->result->arena, &shared, &facts, err));
+    if (shared) {
+        return cluster_job_status(self->session, record, &look->status, err);
     }
     enum job_running running = job_lock_look(self->session->storage, record->id, &look->pid);
     look->status = job_status(look, ended, running);

@@ -19,7 +19,7 @@ static int64_t now_us(const spate_result *result)
 static bool may_recover(const spate_result *result, enum status status)
 {
     return status == STATUS_UNAVAILABLE && result->worked && result->durable && !result->stopping &&
-           !atomic_load(&result->session->cancelled);
+           !atomic_load(&result->session->cancelled) && result->session->share == NULL; /* coordination starts a task again */
 }
 
 void recovery_close_attempt(spate_result *result)

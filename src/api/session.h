@@ -17,9 +17,16 @@
 #include "job/edits.h"
 #include "job/job.h"
 #include "job/journal.h"
+#include "job/task_host.h"
 #include "spate/spate.h"
 #include "sql/catalog.h"
 
+/* What a worker's session runs (worker_sql.c): one task of one job. */
+struct session_share {
+    const char *job; /* name */
+    struct task_run *run;
+    struct edits_group *edits; /* the job's control log in this process */
+};
 struct spate_session {
     struct budget budget;
     struct arena *arena; /* settings, reference texts */
@@ -40,9 +47,11 @@ struct spate_session {
     pthread_mutex_t mutex; /* guards `running` */
     struct job *running;
     atomic_bool cancelled;
-    atomic_bool planning_cancelled; /* of the statement at hand, until its job starts */
-    uint32_t piece, pieces;         /* of what its INSERTs read (plan_settings), for the processes that share a job; pieces 0: all */
-    bool opened;                    /* arena, settings and catalog are there */
+    atomic_bool planning_cancelled;    /* of the statement at hand, until its job starts */
+    uint32_t piece, pieces;            /* of what its INSERTs read (plan_settings), for the processes that share a job; pieces 0: all */
+    bool opened;                       /* arena, settings and catalog are there */
+    bool submits, replaces;            /* INSERTs are handed to workers, not run here (cluster_job.h) */
+    const struct session_share *share; /* a worker's: of the script only this runs; NULL: all of it does */
 };
 
 struct spate_result {

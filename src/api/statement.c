@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "api/cluster_job.h"
 #include "api/session.h"
 #include "api/text_table.h"
 #include "connectors/source.h"
@@ -57,6 +58,9 @@ static enum status statement_prepare(struct statement *self, struct error *err)
     };
     self->context.settings.piece = session->piece;
     self->context.settings.pieces = session->pieces;
+    if (session->pieces > 0) { /* what is parallel are the pieces */
+        self->context.settings.parallelism = 1;
+    }
     return STATUS_OK;
 }
 
@@ -155,6 +159,9 @@ static enum status query_run(struct statement *self, const struct ast_statement 
 {
     struct relation *relation;
     TRY(bind_query(&self->context.bind, statement->query, &relation, err));
+    if (self->mode == STATEMENT_EXECUTE && (self->session->submits || self->session->share != NULL)) {
+        return statement_done(self, "", err); /* its rows would be nobody's */
+    }
     self->context.settings.pipeline.checkpointed = false; /* only INSERTs are jobs that outlive a process */
     self->context.settings.pipeline.incremental = false;
     self->context.settings.pieces = 0; /* nor are they shared */
@@ -224,11 +231,23 @@ static enum status inserts_run(struct statement *self, const struct ast_statemen
     if (self->mode == STATEMENT_EXECUTE) {
         TRY(durable_name(self->result, err));
     }
-    if (self->mode == STATEMENT_EXECUTE && settings_are_durable(&self->session->settings)) {
+    const struct session_share *share = self->session->share;
+    if (self->mode == STATEMENT_EXECUTE && share != NULL && strcmp(share->job, self->result->job_name) != 0) {
+        return statement_done(self, "", err); /* another job of the script */
+    }
+    bool durable = share != NULL || settings_are_durable(&self->session->settings);
+    if (self->mode == STATEMENT_EXECUTE && durable && !self->session->submits) {
         TRY(durable_open(self->result, &self->context, err));
+    }
+    if (self->mode == STATEMENT_EXECUTE && (durable || self->session->submits)) {
         self->context.settings.pipeline.checkpointed = true; /* also without an interval, when it comes from a savepoint */
     }
     TRY(plan_make_inserts(&self->context, bound, count, &self->result->plan, err));
+    if (self->mode == STATEMENT_EXECUTE && self->session->submits) {
+        const char *message;
+        TRY(cluster_job_submit(self->result, &message, err));
+        return statement_done(self, message, err);
+    }
     if (self->mode == STATEMENT_EXPLAIN) {
         return statement_give_plan(self, true, err);
     }

@@ -27,10 +27,10 @@ struct job_arguments {
     uint32_t setting_count;
     enum output_form form;
     const char *to; /* --to, --savepoint */
-    bool yes, force, with_savepoints;
+    bool yes, force, with_savepoints, takes_over;
     int64_t timeout_ms;
     const char *config; /* file; NULL: spate.yaml, if it is there */
-    char storage[PATH_MAX + 32];
+    char storage[PATH_MAX + 32], coordinator[PATH_MAX + 32];
 };
 
 static int usage_error(const char *what, const char *value)
@@ -58,6 +58,12 @@ static int take_storage(struct job_arguments *self, const char *value)
     }
     int length = snprintf(self->storage, sizeof self->storage, STORAGE_KEY "%s%s%s", relative ? folder : "", relative ? "/" : "", value);
     return length < (int)sizeof self->storage ? take_setting(self, self->storage) : usage_error("this is too long:", value);
+}
+
+static int take_coordinator(struct job_arguments *self, const char *value)
+{
+    int length = snprintf(self->coordinator, sizeof self->coordinator, "coordinator.uri=%s", value);
+    return length < (int)sizeof self->coordinator ? take_setting(self, self->coordinator) : usage_error("this is too long:", value);
 }
 
 static int take_form(struct job_arguments *self, const char *value)
@@ -95,6 +101,7 @@ static const struct {
     {"--savepoint", "--savepoint", take_place},
     {"--config", "--config", take_config},
     {"--storage", "--storage", take_storage},
+    {"--coordinator", "--coordinator", take_coordinator},
     {"-s", "--set", take_setting},
     {"-o", "--output", take_form},
     {"--to", "--to", take_place},
@@ -106,7 +113,8 @@ static int parse_flag(struct job_arguments *self, int argc, char **argv, int *at
     const struct {
         const char *name;
         bool *flag;
-    } switches[] = {{"--yes", &self->yes}, {"--force", &self->force}, {"--with-savepoints", &self->with_savepoints}};
+    } switches[] = {
+        {"--yes", &self->yes}, {"--force", &self->force}, {"--with-savepoints", &self->with_savepoints}, {"--takeover", &self->takes_over}};
     if (strcmp(argv[*at], "--json") == 0) {
         return take_form(self, "json");
     }
@@ -324,8 +332,17 @@ static int run_again(const struct job_arguments *arguments, const struct spate_j
     return code;
 }
 
+/* One that runs on several processes is only given free again; another runs here. */
 static int job_restart(spate_session *session, const struct job_arguments *arguments)
 {
+    int shared;
+    if (spate_job_restart(session, arguments->words[1], arguments->takes_over ? SPATE_RESTART_TAKEOVER : 0, &shared) != SPATE_OK) {
+        return fail(session);
+    }
+    if (shared) {
+        printf("job '%s' may be run again: by the workers that are there\n", arguments->words[1]);
+        return 0;
+    }
     struct spate_job_script script = {.size = sizeof script};
     return spate_job_script(session, arguments->words[1], &script) == SPATE_OK ? run_again(arguments, &script) : fail(session);
 }
@@ -494,7 +511,8 @@ int command_job(int argc, char **argv)
     static const struct verb verbs[] = {{"list", 1, 1, job_list}, {"show", 2, 2, job_show}, {"restart", 2, 2, job_restart},
                                         {"stop", 2, 2, job_stop}, {"kill", 2, 2, job_kill}, {"remove", 2, 2, job_remove}};
     return run_verb(argc, argv, verbs, 6,
-                    "list | show JOB | restart JOB | stop JOB [--savepoint PLACE] [--timeout D] | kill JOB [--timeout D] | "
+                    "submit FILE... --coordinator URI [--replace] | list | show JOB | restart JOB [--takeover] | stop JOB [--savepoint "
+                    "PLACE] [--timeout D] | kill JOB [--timeout D] | "
                     "remove JOB --yes [--with-savepoints] [--force]");
 }
 

@@ -18,6 +18,7 @@
 #include "cli/storage.h"
 #include "cli/test_run.h"
 #include "cli/variables.h"
+#include "cli/worker.h"
 
 enum { SCRIPTS_MAX = 64, SETTINGS_MAX = 64 };
 
@@ -133,6 +134,31 @@ static int take_savepoint(struct script_arguments *arguments, const char *value)
     return length < (int)sizeof setting ? take_setting(arguments, setting) : usage_error("--from-savepoint '%s' is too long", value);
 }
 
+static int take_uri(struct script_arguments *arguments, char *setting, size_t size, const char *key, const char *value)
+{
+    int length = snprintf(setting, size, "%s=%s", key, value);
+    return length < (int)size ? take_setting(arguments, setting) : usage_error("'%s' is too long", value);
+}
+
+static int take_storage(struct script_arguments *arguments, const char *value)
+{
+    static char setting[4096 + 64];
+    return take_uri(arguments, setting, sizeof setting, "storage.uri", value);
+}
+
+static int take_coordinator(struct script_arguments *arguments, const char *value)
+{
+    static char setting[4096 + 64];
+    return take_uri(arguments, setting, sizeof setting, "coordinator.uri", value);
+}
+
+static int take_replace(struct script_arguments *arguments, const char *value)
+{
+    arguments->options.replaces = true;
+    return arguments->options.mode == RUN_SUBMIT ? 0
+                                                 : usage_error("--replace goes with `spate job submit` only%s", value == NULL ? "" : value);
+}
+
 static const struct {
     const char *name, *long_name, *value, *summary;
     int (*take)(struct script_arguments *arguments, const char *value);
@@ -141,6 +167,9 @@ static const struct {
     {"-f", "--file", "FILE", "run this file; - is standard input (repeatable)", take_file},
     {"-v", "--variable", "NAME=VALUE", "a variable, used as ${NAME}", take_variable},
     {"-s", "--set", "KEY=VALUE", "a setting, as SET 'KEY' = 'VALUE' before the script", take_setting},
+    {"--storage", "--storage", "URI", "where jobs keep what they need, as -s storage.uri=URI", take_storage},
+    {"--coordinator", "--coordinator", "URI", "where processes agree, as -s coordinator.uri=URI", take_coordinator},
+    {"--replace", "--replace", NULL, "job submit: end and forget a job of the same name first", take_replace},
     {"--config", "--config", "FILE", "settings from this file, instead of spate.yaml", take_config},
     {"-o", "--output", "FORM", "table, tableau, changelog, csv, tsv, json, jsonl, vertical, markdown", take_form},
     {"--fresh", "--fresh", NULL, "forget the checkpoints of the script's jobs and start anew", take_fresh},
@@ -231,6 +260,15 @@ static int command_explain(int argc, char **argv)
     return run_arguments(&arguments, argc, argv);
 }
 
+static int command_jobs(int argc, char **argv)
+{
+    if (argc < 2 || strcmp(argv[1], "submit") != 0) {
+        return command_job(argc, argv);
+    }
+    struct script_arguments arguments = {.options.mode = RUN_SUBMIT};
+    return run_arguments(&arguments, argc - 1, argv + 1);
+}
+
 /* ---- reference ---- */
 
 static int command_reference(int argc, char **argv)
@@ -270,7 +308,8 @@ static const struct command commands[] = {
     {"explain", "[FILE...]", "show the plans of a script's statements", command_explain},
     {"test", "PATH...", "run SQL tests (*.slt) in a matrix of modes", command_test},
     {"test-driver", "URI", "run the suite of drivers of coordination on one", command_test_driver, true},
-    {"job", "VERB", "list, show, restart, stop, kill, remove jobs that a storage knows", command_job, true},
+    {"job", "VERB", "submit, list, show, restart, stop, kill, remove jobs that a storage knows", command_jobs, true},
+    {"worker", "", "take part in the jobs that were submitted to a storage and a coordinator", command_worker, true},
     {"savepoint", "JOB", "keep a job's state, running or not (--to PLACE)", command_savepoint, true},
     {"state", "ls|show|export", "look into a checkpoint or savepoint", command_state, true},
     {"ctl", "JOB VERB", "change a job that runs, by its control log; spate ctl verbs", command_ctl},

@@ -178,7 +178,7 @@ static int run_result(struct run *run, spate_result **result)
         return run_insert(run, result);
     }
     const char *message = spate_result_message(*result);
-    if (message[0] != '\0' && strcmp(message, "OK") != 0 && isatty(STDERR_FILENO)) {
+    if (message[0] != '\0' && strcmp(message, "OK") != 0 && (isatty(STDERR_FILENO) || strncmp(message, "job '", 5) == 0)) {
         fprintf(stderr, "%s\n", message);
     }
     return 0;
@@ -187,7 +187,7 @@ static int run_result(struct run *run, spate_result **result)
 static int run_statement(struct run *run, size_t *offset, bool *more)
 {
     static int (*const calls[])(spate_session *, const char *, size_t, size_t *, spate_result **) = {
-        [RUN_EXECUTE] = spate_execute, [RUN_CHECK] = spate_check, [RUN_EXPLAIN] = spate_explain};
+        [RUN_EXECUTE] = spate_execute, [RUN_CHECK] = spate_check, [RUN_EXPLAIN] = spate_explain, [RUN_SUBMIT] = spate_execute};
     spate_result *result = NULL;
     const struct text_builder *text = &run->script->text;
     if (calls[run->options->mode](run->session, text->bytes, text->length, offset, &result) != SPATE_OK) {
@@ -201,19 +201,9 @@ static int run_statement(struct run *run, size_t *offset, bool *more)
     return code;
 }
 
-/* "jobs/orders.sql" names its jobs "orders". */
 static int run_name_jobs(struct run *run)
 {
-    char name[256];
-    const char *slash = strrchr(run->script->name, '/');
-    const char *base = slash == NULL ? run->script->name : slash + 1;
-    size_t length = strcspn(base, ".");
-    if (base[0] == '<' || length == 0 || length >= sizeof name) {
-        return 0;
-    }
-    memcpy(name, base, length);
-    name[length] = '\0';
-    return spate_session_name_jobs(run->session, name) == SPATE_OK ? 0 : run_fail(run, false);
+    return spate_session_name_script(run->session, run->script->name) == SPATE_OK ? 0 : run_fail(run, false);
 }
 
 static int run_script(struct run *run)
@@ -291,7 +281,12 @@ int run_scripts(const struct run_options *options, const struct script *scripts,
     }
     spate_session_on_notice(run.session, run_notice, NULL);
     signals_start(run.session);
-    int code = options->mode == RUN_EXECUTE ? run_tell_scripts(&run, scripts, count) : 0;
+    bool runs = options->mode == RUN_EXECUTE || options->mode == RUN_SUBMIT;
+    int code = runs ? run_tell_scripts(&run, scripts, count) : 0;
+    if (code == 0 && options->mode == RUN_SUBMIT &&
+        spate_session_submit(run.session, options->replaces ? SPATE_SUBMIT_REPLACE : 0) != SPATE_OK) {
+        code = run_fail(&run, false);
+    }
     for (uint32_t i = 0; i < count && code == 0; i++) {
         run.script = &scripts[i];
         code = run_script(&run);

@@ -10,13 +10,14 @@
 #include "cli/output.h"
 #include "cli/script.h"
 
-enum run_mode { RUN_EXECUTE, RUN_CHECK, RUN_EXPLAIN };
+enum run_mode { RUN_EXECUTE, RUN_CHECK, RUN_EXPLAIN, RUN_SUBMIT /* INSERTs are handed to workers */ };
 struct run_options {
     enum run_mode mode;
     enum output_form form;
     uint64_t limit;              /* 0: none */
     int64_t timeout_us;          /* 0: none */
     const char *const *settings; /* NULL-terminated "key=value" */
+    bool replaces;               /* RUN_SUBMIT: takes the place of jobs of the same name */
 };
 int run_scripts(const struct run_options *options, const struct script *scripts, uint32_t count);
 

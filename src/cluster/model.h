@@ -28,8 +28,11 @@
 #define MODEL_NONE UINT32_MAX
 enum { MODEL_INLINE_MAX = 48 << 10, MODEL_SHA256_BYTES = 65 };
 
-#define MODEL_STATE_LIST(X) X(RUNNING, "running") X(PAUSED, "paused") X(STOPPING, "stopping") X(STOPPED, "stopped") X(FAILED, "failed")
-#define X(name, text)       MODEL_##name,
+/* Of these, RUNNING, PAUSED and STOPPING have workers; they leave the others in order, KILLED at once. */
+#define MODEL_STATE_LIST(X)                                                                                                                \
+    X(RUNNING, "running")                                                                                                                  \
+    X(PAUSED, "paused") X(STOPPING, "stopping") X(STOPPED, "stopped") X(FAILED, "failed") X(FINISHED, "finished") X(KILLED, "killed")
+#define X(name, text) MODEL_##name,
 enum model_state { MODEL_STATE_LIST(X) MODEL_STATE_COUNT };
 #undef X
 enum model_round { MODEL_INCREMENTAL, MODEL_STOP_ALL };

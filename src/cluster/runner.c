@@ -308,7 +308,8 @@ void runner_read_status(struct runner *runner, struct runner_status *status)
                                      .incarnation = processor_life(runner->processor).incarnation,
                                      .rev = model == NULL ? 0 : model->rev,
                                      .term = model == NULL ? 0 : model->term,
-                                     .version = model == NULL ? 0 : model->version};
+                                     .version = model == NULL ? 0 : model->version,
+                                     .model = model == NULL ? MODEL_RUNNING : model->state};
     pthread_mutex_unlock(&runner->mutex);
 }
 

@@ -55,6 +55,7 @@ struct runner_status {
     enum processor_state processor;
     enum leader_state leader;
     uint64_t incarnation, rev, term, version; /* of the model adopted; 0: none yet */
+    enum model_state model;                   /* RUNNING when none is adopted yet */
 };
 void runner_read_status(struct runner *runner, struct runner_status *status);
 /* Ends the threads: the register stays, so others wait for the ttl; a lease is released. For a leave in order, EVENT_LEAVE and `ended` come first. */

@@ -193,6 +193,17 @@ static const struct sink_type *sink_of(const struct plan_node *node)
     return connector == NULL ? NULL : sink_type_find(connector);
 }
 
+bool plan_has_unfenced_sink(const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        const struct sink_type *type = sink_of(plan->nodes[i]);
+        if (type != NULL && type->commit == NULL && !type->keeps_nothing) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool plan_loses_by_a_crash(const struct plan *plan)
 {
     for (uint32_t i = 0; i < plan->node_count; i++) {

@@ -57,9 +57,10 @@ enum status plan_find_spread(const struct plan *plan, struct plan_spread *spread
 bool plan_is_bounded(const struct plan *plan); /* all sources end */
 /* Where the sinks of a job with checkpoints may leave what was never shown: the connector's name, a blank, its text (sink_type.leaves). */
 enum status plan_list_leavings(const struct plan *plan, const char ***places, uint32_t *count, struct error *err);
-bool plan_is_insert_only(const struct plan *plan);   /* of a query: no retraction can come */
-bool plan_is_ordered(const struct plan *plan);       /* of a query: rows come in the order asked for */
-bool plan_loses_by_a_crash(const struct plan *plan); /* it keeps state, or has a sink that can write exactly once */
+bool plan_is_insert_only(const struct plan *plan);    /* of a query: no retraction can come */
+bool plan_is_ordered(const struct plan *plan);        /* of a query: rows come in the order asked for */
+bool plan_loses_by_a_crash(const struct plan *plan);  /* it keeps state, or has a sink that can write exactly once */
+bool plan_has_unfenced_sink(const struct plan *plan); /* one that cannot refuse the writes of a process that has lost the job */
 /* Of a plan that was built: kinds of operators whose state stays in memory also with a database for it (circuit/circuit_cold.h): "Over, WindowJoin". */
 void plan_list_resident(const struct plan *plan, struct text_builder *out);
 const struct schema *plan_schema(const struct plan *plan); /* of a query */

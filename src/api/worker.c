@@ -1,0 +1,297 @@
+/* The process of a worker (spate/worker.h). */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/public_error.h"
+#include "api/worker_internal.h"
+
+enum { LOOK_US = 1000000, STEP_US = 20000, LINE_BYTES = 2048, TIMING_MAX = 32, SETTINGS_MAX = 256 };
+
+void worker_tell(struct spate_worker *worker, const char *format, ...)
+{
+    char line[LINE_BYTES];
+    if (worker->options.notice == NULL) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    pthread_mutex_lock(&worker->telling);
+    worker->options.notice(worker->options.notice_context, line);
+    pthread_mutex_unlock(&worker->telling);
+}
+
+/* ---- opening ---- */
+
+/* cluster.* are the worker's timing; all others are the sessions'. */
+static enum status split_settings(struct spate_worker *self, const char *const *settings, struct cluster_option *timing, size_t *count,
+                                  struct error *err)
+{
+    struct arena *arena = self->arena;
+    uint32_t kept = 0;
+    TRY_ALLOC(self->settings, calloc(SETTINGS_MAX + 1, sizeof *self->settings), err);
+    for (; settings != NULL && *settings != NULL; settings++) {
+        const char *equals = strchr(*settings, '=');
+        char *copy;
+        TRY_ALLOC(copy, arena_text(arena, *settings, strlen(*settings)), err);
+        if (strncmp(*settings, "cluster.", strlen("cluster.")) != 0 || equals == NULL) {
+            if (kept == SETTINGS_MAX) {
+                return error_set(err, ERROR_TOO_MANY, "more than %d settings of a worker", SETTINGS_MAX);
+            }
+            self->settings[kept++] = copy;
+            continue;
+        }
+        if (*count == TIMING_MAX) {
+            return error_set(err, ERROR_TOO_MANY, "more than %d settings of a worker's timing", TIMING_MAX);
+        }
+        copy[equals - *settings] = '\0';
+        timing[(*count)++] = (struct cluster_option){copy, copy + (equals - *settings) + 1};
+    }
+    return STATUS_OK;
+}
+
+static void read_line(const char *path, char *line, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        (void)!fgets(line, (int)size, file);
+        fclose(file);
+        line[strcspn(line, "\n")] = '\0';
+    }
+}
+
+static enum status name_process(struct spate_worker *self, struct error *err)
+{
+    (void)gethostname(self->host, sizeof self->host - 1);
+    read_line("/proc/sys/kernel/random/boot_id", self->boot, sizeof self->boot);
+    snprintf(self->build, sizeof self->build, "%s", spate_version());
+    const char *id = self->options.id;
+    int length = id != NULL ? snprintf(self->id, sizeof self->id, "%s", id)
+                            : snprintf(self->id, sizeof self->id, "%.80s-%d", self->host[0] == '\0' ? "worker" : self->host, (int)getpid());
+    if (length <= 0 || length >= (int)sizeof self->id || strpbrk(self->id, "#/ ") != NULL) {
+        return error_set(err, ERROR_INVALID_OPTION, "a worker's id has 1 to %d bytes, none of '#', '/' or blank: not '%.100s'", LIFE_ID_MAX,
+                         id == NULL ? self->id : id);
+    }
+    return STATUS_OK;
+}
+
+static const char *scheme_of(const char *uri, char scheme[40])
+{
+    snprintf(scheme, 40, "%.*s", (int)strcspn(uri, ":"), uri);
+    return uri[0] == '/' ? "local" : scheme;
+}
+
+static enum status open_worker(struct spate_worker *self, const char *const *settings, struct error *err)
+{
+    struct cluster_option timing[TIMING_MAX];
+    size_t count = 0;
+    char scheme[40];
+    TRY(split_settings(self, settings, timing, &count, err));
+    if (spate_session_open(self->settings, &self->session) != SPATE_OK) {
+        if (self->session == NULL) {
+            return error_set(err, ERROR_BUDGET_SPENT, "no room for a worker");
+        }
+        *err = self->session->error;
+        return err->status;
+    }
+    TRY(name_process(self, err));
+    const char *uri = self->session->settings.values.coordinator_uri;
+    if (uri == NULL) {
+        return error_set(err, ERROR_MISSING_OPTION, "a worker needs a coordination service: --coordinator URI, or 'coordinator.uri'");
+    }
+    TRY(timing_read(timing_profile_of(scheme_of(uri, scheme)), timing, count, &self->timing, err));
+    return durable_storage(self->session, err);
+}
+
+int spate_worker_open(const char *const *settings, const struct spate_worker_options *options, spate_worker **worker,
+                      struct spate_error *error)
+{
+    static _Thread_local struct error err;
+    *worker = NULL;
+    struct spate_worker *self = calloc(1, sizeof *self);
+    struct arena *arena = arena_create(NULL, "worker");
+    if (self == NULL || arena == NULL) {
+        free(self);
+        return public_error_set(error, &err, error_set(&err, ERROR_BUDGET_SPENT, "no room for a worker"));
+    }
+    self->arena = arena;
+    memcpy(&self->options, options, options->size < sizeof self->options ? options->size : sizeof self->options);
+    pthread_mutex_init(&self->telling, NULL);
+    enum status status = open_worker(self, settings, &err);
+    if (status != STATUS_OK) {
+        spate_worker_close(self);
+        return public_error_set(error, &err, status);
+    }
+    *worker = self;
+    return SPATE_OK;
+}
+
+void spate_worker_close(spate_worker *worker)
+{
+    if (worker == NULL) {
+        return;
+    }
+    while (worker->jobs != NULL) {
+        struct worker_job *next = worker->jobs->next;
+        worker_job_close(worker->jobs);
+        worker->jobs = next;
+    }
+    spate_session_close(worker->session);
+    free(worker->settings);
+    arena_destroy(worker->arena);
+    pthread_mutex_destroy(&worker->telling);
+    free(worker);
+}
+
+void spate_worker_leave(spate_worker *worker)
+{
+    atomic_store(&worker->leaving, true);
+}
+
+/* ---- jobs that come ---- */
+
+static bool has_joined(const struct spate_worker *worker, const char *id)
+{
+    const struct worker_job *job = worker->jobs;
+    while (job != NULL && strcmp(job->id, id) != 0) {
+        job = job->next;
+    }
+    return job != NULL;
+}
+
+/* Whether the coordinator has it, and it is to be worked on. */
+static enum status is_at_work(struct spate_worker *worker, const struct job_record *record, bool *at_work, struct error *err)
+{
+    struct cluster_job link;
+    struct arena *arena;
+    struct model *model = NULL;
+    struct cluster_version version;
+    enum cluster_result result;
+    *at_work = false;
+    TRY(cluster_job_open(worker->session, record->id, &link, err));
+    arena = arena_create(&worker->session->budget, "a job");
+    enum status status = arena == NULL ? error_set(err, ERROR_BUDGET_SPENT, "no room for a job")
+                                       : model_register_read(&link.model, arena, &result, &model, &version, err);
+    *at_work = model != NULL && (model->state == MODEL_RUNNING || model->state == MODEL_PAUSED || model->state == MODEL_STOPPING);
+    model_unref(model);
+    if (arena != NULL) {
+        arena_destroy(arena);
+    }
+    cluster_job_close(&link);
+    return status;
+}
+
+static enum status look_at(struct spate_worker *worker, const struct job_record *record, struct error *err)
+{
+    struct cluster_job_facts facts;
+    struct worker_job *job;
+    struct arena *arena;
+    bool shared = false, at_work = false;
+    if (record->desired == DESIRED_KILLED || has_joined(worker, record->id)) {
+        return STATUS_OK;
+    }
+    TRY_ALLOC(arena, arena_create(&worker->session->budget, "a job's record"), err);
+    enum status status = cluster_job_facts(record, arena, &shared, &facts, err);
+    if (status == STATUS_OK && shared) {
+        status = is_at_work(worker, record, &at_work, err);
+    }
+    if (status == STATUS_OK && at_work) {
+        status = worker_job_join(worker, record, &facts, &job, err);
+    }
+    arena_destroy(arena);
+    if (status == STATUS_OK && at_work) {
+        job->next = worker->jobs;
+        worker->jobs = job;
+        worker->joined = true;
+        worker_tell(worker, "%s: %s takes part (%s)", job->name, worker->id, job->id);
+    }
+    return status;
+}
+
+/* A job that cannot be looked at now is looked at again later; the others are not held up. */
+static enum status visit(void *context, const struct job_record *record, bool *stop, struct error *err)
+{
+    struct spate_worker *worker = context;
+    struct error trouble;
+    (void)err;
+    *stop = atomic_load(&worker->leaving);
+    if (!*stop && look_at(worker, record, &trouble) != STATUS_OK) {
+        worker_tell(worker, "%s: cannot be joined now: %s", record->name, trouble.text);
+    }
+    return STATUS_OK;
+}
+
+static void look_for_jobs(struct spate_worker *worker)
+{
+    struct error trouble;
+    int64_t now_us = clock_boot.monotonic_us(&clock_boot);
+    if (atomic_load(&worker->leaving) || (worker->looked_us != 0 && now_us - worker->looked_us < LOOK_US)) {
+        return;
+    }
+    if (job_record_list(worker->session->storage, worker->options.jobs, visit, worker, &trouble) != STATUS_OK) {
+        worker_tell(worker, "the storage cannot be looked at now: %s", trouble.text);
+    }
+    worker->looked_us = clock_boot.monotonic_us(&clock_boot);
+}
+
+/* ---- steps ---- */
+
+static const int outcomes[] = {SPATE_WORKER_LEFT, SPATE_WORKER_UNCLEAN, SPATE_WORKER_UNCLEAN, SPATE_WORKER_REFUSED};
+
+/* Takes the job out of the list. */
+static void take_leave(struct spate_worker *worker, struct worker_job **place)
+{
+    struct worker_job *job = *place;
+    int code = atomic_load(&job->code);
+    int outcome = code > 0 && code < (int)(sizeof outcomes / sizeof outcomes[0]) ? outcomes[code] : SPATE_WORKER_LEFT;
+    worker->outcome = outcome > worker->outcome ? outcome : worker->outcome;
+    if (outcome == SPATE_WORKER_REFUSED) { /* in its other jobs, too, it would be taken for the other */
+        spate_worker_leave(worker);
+    }
+    *place = job->next;
+    worker_tell(worker, "%s: %s", job->name, outcome == SPATE_WORKER_REFUSED ? "another living process has this id" : "left");
+    worker_job_close(job);
+}
+
+static void step_jobs(struct spate_worker *worker)
+{
+    for (struct worker_job **place = &worker->jobs; *place != NULL;) {
+        struct worker_job *job = *place;
+        struct error trouble;
+        bool over = false;
+        if (atomic_load(&worker->leaving)) {
+            worker_job_leave(job);
+        }
+        if (worker_job_step(job, &over, &trouble) != STATUS_OK) {
+            worker_tell(worker, "%s: %s", job->name, trouble.text);
+        }
+        if (over) {
+            take_leave(worker, place);
+        } else {
+            place = &job->next;
+        }
+    }
+}
+
+int spate_worker_step(spate_worker *worker, int64_t wait_ms, int *state, struct spate_error *error)
+{
+    int64_t until_us = clock_boot.monotonic_us(&clock_boot) + wait_ms * 1000;
+    (void)error;
+    do {
+        look_for_jobs(worker);
+        step_jobs(worker);
+        bool ends = atomic_load(&worker->leaving) || (worker->options.until_ended && worker->joined);
+        if (ends && worker->jobs == NULL) {
+            *state = worker->outcome == SPATE_WORKER_AT_WORK ? SPATE_WORKER_LEFT : worker->outcome;
+            return SPATE_OK;
+        }
+        usleep(STEP_US);
+    } while (clock_boot.monotonic_us(&clock_boot) < until_us);
+    *state = SPATE_WORKER_AT_WORK;
+    return SPATE_OK;
+}

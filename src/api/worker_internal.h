@@ -1,0 +1,66 @@
+/* api/worker_internal.h: a worker inside: its jobs, and how a task of SQL is run.
+ *
+ * For         worker.c (the process), worker_job.c (one job of it), worker_sql.c (one task).
+ * Threads     A worker and its jobs: the caller's. worker_sql_run: the task's own. worker_tell: any.
+ */
+#ifndef SPATE_API_WORKER_INTERNAL_H
+#define SPATE_API_WORKER_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "api/cluster_job.h"
+#include "cluster/control/leading.h"
+#include "job/edits_group.h"
+#include "job/task_host.h"
+#include "spate/worker.h"
+#include "storage/job_definition.h"
+
+struct spate_worker {
+    struct spate_worker_options options;
+    struct arena *arena;    /* of its settings */
+    spate_session *session; /* its settings, storage and budget; runs nothing itself */
+    const char **settings;  /* for the sessions of tasks: without cluster.*; NULL-terminated */
+    struct cluster_timing timing;
+    char id[LIFE_ID_MAX + 1];
+    char host[256], boot[64], build[64];
+    struct worker_job *jobs;
+    int64_t looked_us;
+    bool joined; /* a job, at some time */
+    atomic_bool leaving;
+    int outcome; /* enum spate_worker_state, the gravest of the jobs that it has left */
+    pthread_mutex_t telling;
+};
+void worker_tell(struct spate_worker *worker, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* ---- worker_job.c ---- */
+
+struct worker_job {
+    struct worker_job *next;
+    struct spate_worker *worker;
+    char id[JOB_ID_MAX + 1], name[JOB_NAME_MAX + 1];
+    struct cluster_job link;
+    struct cluster_job_facts facts;
+    struct arena *arena; /* of the facts */
+    struct task_kind kind;
+    struct task_host *host;
+    struct runner *runner;
+    struct edits_group *edits;
+    struct leading *leading;
+    struct leader_control control; /* that of `leading`, and the end of a bounded job */
+    atomic_bool finished;          /* all tasks have ended: told to the model by the leader */
+    atomic_int code;               /* -1: at work; else how the runner has ended */
+    bool leaves, killed;
+    int64_t ends_looked_us;
+    uint32_t ends_seen; /* tasks from the first on whose commit records say that they have ended */
+};
+enum status worker_job_join(struct spate_worker *worker, const struct job_record *record, const struct cluster_job_facts *facts,
+                            struct worker_job **job, struct error *err);
+/* What there is to do now. *over: it has left, and is to be closed. */
+enum status worker_job_step(struct worker_job *job, bool *over, struct error *err);
+void worker_job_leave(struct worker_job *job); /* in order */
+void worker_job_close(struct worker_job *job);
+
+/* ---- worker_sql.c: struct task_kind; the context is the worker_job ---- */
+enum status worker_sql_run(void *context, struct task_run *run, bool *ended, struct error *err);
+
+#endif

@@ -1,0 +1,179 @@
+#include "cli/worker.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/configuration.h"
+#include "cli/error_print.h"
+#include "cli/signals.h"
+#include "spate/worker.h"
+
+enum { SETTINGS_MAX = 256, STEP_MS = 200, TEXTS = 2 };
+
+struct worker_arguments {
+    struct spate_worker_options options;
+    const char *settings[SETTINGS_MAX + 1];
+    uint32_t setting_count;
+    const char *config;
+    char texts[TEXTS][PATH_MAX + 32];
+    uint32_t text_count;
+};
+
+static int usage_error(const char *what, const char *value)
+{
+    fprintf(stderr, "spate: %s '%s'; see spate worker --help\n", what, value);
+    return 2;
+}
+
+static int take_setting(struct worker_arguments *self, const char *value)
+{
+    if (self->setting_count == SETTINGS_MAX || strchr(value, '=') == NULL) {
+        return usage_error("a setting is KEY=VALUE, 256 at most: not", value);
+    }
+    self->settings[self->setting_count++] = value;
+    return 0;
+}
+
+static int take_named(struct worker_arguments *self, const char *key, const char *value)
+{
+    if (self->text_count == TEXTS) {
+        return usage_error("once is enough for", key);
+    }
+    char *text = self->texts[self->text_count++];
+    int length = snprintf(text, sizeof self->texts[0], "%s=%s", key, value);
+    return length < (int)sizeof self->texts[0] ? take_setting(self, text) : usage_error("this is too long:", value);
+}
+
+static int take_coordinator(struct worker_arguments *self, const char *value)
+{
+    return take_named(self, "coordinator.uri", value);
+}
+
+static int take_storage(struct worker_arguments *self, const char *value)
+{
+    return take_named(self, "storage.uri", value);
+}
+
+static int take_jobs(struct worker_arguments *self, const char *value)
+{
+    self->options.jobs = value;
+    return 0;
+}
+
+static int take_id(struct worker_arguments *self, const char *value)
+{
+    self->options.id = value;
+    return 0;
+}
+
+static int take_config(struct worker_arguments *self, const char *value)
+{
+    self->config = value;
+    return 0;
+}
+
+static const struct {
+    const char *name, *value, *summary;
+    int (*take)(struct worker_arguments *self, const char *value);
+} flags[] = {
+    {"--coordinator", "URI", "where processes agree: /dir, zookeeper://host:2181/ns, azure://account/container/prefix", take_coordinator},
+    {"--storage", "URI", "where jobs and their checkpoints are kept", take_storage},
+    {"--jobs", "PATTERN", "only jobs whose names fit: 'orders*'; else all", take_jobs},
+    {"--id", "ID", "of this process; a process that takes its place later takes its id", take_id},
+    {"-s", "KEY=VALUE", "a setting; cluster.* are the timing of coordination", take_setting},
+    {"--set", "KEY=VALUE", "the same", take_setting},
+    {"--config", "FILE", "settings from this file, instead of spate.yaml", take_config},
+};
+
+static int print_help(void)
+{
+    printf("usage: spate worker --coordinator URI --storage URI [OPTION...]\n\n");
+    for (size_t i = 0; i < ARRAY_LENGTH(flags); i++) {
+        printf("  %-15s%-11s%s\n", flags[i].name, flags[i].value, flags[i].summary);
+    }
+    printf("  %-26s%s\n", "--until-ended", "end when all jobs that it has joined have ended");
+    printf("\nSIGTERM leaves in order: tasks commit, others take over. A second one ends at once.\n"
+           "exit codes: 0 left, 1 a task could not end in order, 2 usage, 3 the id is another living process's, or something cannot be "
+           "reached\n");
+    return 0;
+}
+
+static int parse(struct worker_arguments *self, int argc, char **argv)
+{
+    int code = 0;
+    for (int at = 1; at < argc && code == 0; at++) {
+        size_t i = 0;
+        if (strcmp(argv[at], "--until-ended") == 0) {
+            self->options.until_ended = 1;
+            continue;
+        }
+        while (i < ARRAY_LENGTH(flags) && strcmp(argv[at], flags[i].name) != 0) {
+            i++;
+        }
+        if (i == ARRAY_LENGTH(flags)) {
+            return usage_error("unknown option", argv[at]);
+        }
+        code = at + 1 < argc ? flags[i].take(self, argv[++at]) : usage_error("this needs a value:", argv[at]);
+    }
+    return code;
+}
+
+static void notice(void *context, const char *line)
+{
+    (void)context;
+    fprintf(stderr, "%s\n", line);
+}
+
+static int fail(const struct spate_error *error)
+{
+    error_print("spate", TEXT(""), error);
+    return error_exit_code(error, false);
+}
+
+static int work(struct worker_arguments *self, const char *const *settings)
+{
+    static const int codes[] = {[SPATE_WORKER_LEFT] = 0, [SPATE_WORKER_UNCLEAN] = 1, [SPATE_WORKER_REFUSED] = 3};
+    struct spate_error error = {0};
+    spate_worker *worker;
+    int state = SPATE_WORKER_AT_WORK;
+    self->options.size = sizeof self->options;
+    self->options.notice = notice;
+    signals_start(NULL);
+    if (spate_worker_open(settings, &self->options, &worker, &error) != SPATE_OK) {
+        return fail(&error);
+    }
+    while (state == SPATE_WORKER_AT_WORK) {
+        if (signals_terminated() || signals_interrupted()) {
+            spate_worker_leave(worker);
+        }
+        if (spate_worker_step(worker, STEP_MS, &state, &error) != SPATE_OK) {
+            spate_worker_close(worker);
+            return fail(&error);
+        }
+    }
+    signals_end();
+    spate_worker_close(worker);
+    return codes[state];
+}
+
+int command_worker(int argc, char **argv)
+{
+    struct worker_arguments self = {.setting_count = 0};
+    spate_config *config = NULL;
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        return print_help();
+    }
+    int code = parse(&self, argc, argv);
+    if (code == 0) {
+        code = configuration_open(self.config, self.settings, &config);
+    }
+    if (code == 0) {
+        code = work(&self, spate_config_settings(config));
+    }
+    spate_config_close(config);
+    return code;
+}
