@@ -144,12 +144,18 @@ static void follow_copies(struct processor *self, struct cluster_actions *action
     self->follow_capacity = total + 1;
 }
 
+/* Its last word is on its way: the leader may have obeyed it before the answer is here. */
+static bool says_farewell(const struct processor *self)
+{
+    return self->put_request != 0 && self->written->state != MEMBER_ACTIVE && self->written->held_count == 0;
+}
+
 void tasks_follow_model(struct processor *self, struct cluster_actions *actions)
 {
     const struct model *model = self->model;
     const struct model_member *member = model_find_member(model, self->life.id);
     bool listed = member != NULL && member->life.incarnation == self->life.incarnation;
-    if (self->state == PROCESSOR_LEAVING && self->farewell) {
+    if (self->state == PROCESSOR_LEAVING && (self->farewell || says_farewell(self))) {
         return; /* it has nothing left that could be taken away */
     }
     if (model_evicts(model, self->life) || (self->listed && !listed)) {

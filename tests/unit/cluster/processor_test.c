@@ -158,6 +158,36 @@ static void processor_whose_register_was_perhaps_made_and_is_not_there_begins_an
     assert_true(put->member->life.incarnation == processor_life(processor).incarnation);
 }
 
+/* The leader has read its last word, and has taken it off the list, before it has the answer itself. */
+static void processor_that_leaves_is_not_fenced_when_its_last_word_is_obeyed_at_once(void **state)
+{
+    (void)state;
+    start_task();
+    feed((struct cluster_event){.kind = EVENT_LEAVE});
+    const struct cluster_action *stop = find_action(STEP_STOP_TASK);
+    assert_non_null(stop);
+    uint64_t stopping = stop->request;
+    if (find_action(STEP_PUT_MEMBER) != NULL) { /* that it leaves */
+        answer(STEP_PUT_MEMBER, (struct cluster_event){.version = {"4"}});
+    }
+    feed((struct cluster_event){.kind = EVENT_OUTCOME, .step = STEP_STOP_TASK, .request = stopping, .task = task_make(1, 0)});
+    wait_for(STEP_PUT_MEMBER);
+    const struct cluster_action *put = find_action(STEP_PUT_MEMBER);
+    assert_int_equal(put->member->held_count, 0);
+    uint64_t last_word = put->request;
+    struct model *without = model_of(3, 3, false);
+    without->member_count = 0;
+    without->tasks[0].owner = MODEL_NONE;
+    read_model(without);
+    assert_int_equal(processor_state(processor), PROCESSOR_LEAVING);
+    feed((struct cluster_event){.kind = EVENT_OUTCOME, .step = STEP_PUT_MEMBER, .request = last_word, .version = {"5"}});
+    wait_for(STEP_DELETE_MEMBER);
+    answer(STEP_DELETE_MEMBER, (struct cluster_event){.kind = EVENT_OUTCOME});
+    const struct cluster_action *exit = find_action(STEP_EXIT);
+    assert_non_null(exit);
+    assert_int_equal(exit->code, 0);
+}
+
 static int open_processor(void **state)
 {
     (void)state;
@@ -185,6 +215,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(processor_holds_its_tasks_still_while_its_seat_is_in_doubt, open_processor, close_processor),
         cmocka_unit_test_setup_teardown(processor_abandons_all_when_its_register_is_gone, open_processor, close_processor),
         cmocka_unit_test_setup_teardown(processor_whose_register_was_perhaps_made_and_is_not_there_begins_anew, open_processor,
+                                        close_processor),
+        cmocka_unit_test_setup_teardown(processor_that_leaves_is_not_fenced_when_its_last_word_is_obeyed_at_once, open_processor,
                                         close_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
