@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/program.h"
 #include "api/session.h"
 #include "base/cancel.h"
 #include "job/tick_record.h"
@@ -26,6 +27,7 @@ static enum status open_edits(spate_result *result, struct error *err)
         spec.task = session->share->run->task;
     }
     spec.job_id = checkpointer_job_id(result->checkpointer);
+    spec.obeys_app = result->program != NULL && result->program->type.on_control != NULL;
     spec.applied = checkpointer_edits(result->checkpointer, &spec.goes_on);
     TRY(edits_open(&spec, &result->edits, err));
     checkpointer_note_edits(result->checkpointer, edits_rank(result->edits));
@@ -125,6 +127,10 @@ static const struct {
 /* Verbs that are not here were refused when they were decided: they are not in edits_verbs. */
 static enum status obey(struct obeying *self, struct error *err)
 {
+    struct program *program = self->result->program;
+    if (program != NULL && strncmp(self->edit->verb, "app.", 4) == 0) {
+        return program_obey(program, self->edit->verb, self->edit->args, self->edit->rank, err);
+    }
     for (size_t i = 0; i < ARRAY_LENGTH(verbs); i++) {
         if (strcmp(verbs[i].verb, self->edit->verb) == 0) {
             return verbs[i].obey(self, err);

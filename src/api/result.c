@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/program.h"
 #include "api/session.h"
 #include "data/arrow.h"
 #include "data/cell_text.h"
@@ -246,6 +247,9 @@ enum status result_step(spate_result *result, int64_t wait_ms, int *step, struct
     bool hurries = result->checkpointer != NULL && checkpointer_is_copying(result->checkpointer);
     enum status status = job_step(result->job, hurries ? 0 : wait_ms * 1000, &result->state, err);
     tell_notices(result);
+    if (status == STATUS_OK && result->program != NULL) {
+        program_after_tick(result->program);
+    }
     if (status == STATUS_OK && result->checkpointer != NULL) {
         status = result_checkpoint(result, err);
     }

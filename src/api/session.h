@@ -68,6 +68,7 @@ struct spate_result {
     struct plan *plan;
     struct job *job;
     struct checkpointer *checkpointer; /* NULL: the job leaves nothing behind */
+    struct program *program;           /* api/program.h: the job is a program's; NULL: of SQL */
     struct edits *edits;               /* of the job's control log; NULL: it has none, or not yet */
     bool paused;                       /* by an edit: no ticks */
     struct journal *journal;           /* of all attempts; NULL likewise, or when it cannot be written */
@@ -102,6 +103,8 @@ struct ast_statement;
 enum statement_mode { STATEMENT_EXECUTE, STATEMENT_CHECK, STATEMENT_EXPLAIN };
 enum status statement_run(spate_session *session, struct arena *arena, const struct ast_statement *statement, enum statement_mode mode,
                           spate_result *result, struct error *err);
+/* The job of a program (api/program.h), as an INSERT's. */
+enum status statement_run_program(spate_result *result, struct error *err);
 /* Plans the statement anew and starts its job; what the result has given and queued stays. parallelism 0: that of the session. */
 enum status statement_start_again(spate_result *result, uint32_t parallelism, struct error *err);
 /* api/durable.c: jobs that outlive their process. Opens the result's checkpointer, if it has none yet. */

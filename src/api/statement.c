@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "api/cluster_job.h"
+#include "api/program.h"
 #include "api/session.h"
 #include "api/text_table.h"
 #include "connectors/source.h"
@@ -221,13 +222,15 @@ static enum status check_availability(const struct statement *self, struct error
     return plan_check_availability(self->result->plan, policy, availability_replays(availability), err);
 }
 
-static enum status inserts_run(struct statement *self, const struct ast_statement *const *inserts, uint32_t count, struct error *err)
+/* What a job is made of: INSERTs, or a program. */
+struct job_source {
+    const struct bound_insert *inserts;
+    uint32_t insert_count;
+    const struct bound_program *program; /* NULL: INSERTs */
+};
+
+static enum status job_run(struct statement *self, const struct job_source *source, struct error *err)
 {
-    struct bound_insert *bound;
-    TRY_ALLOC(bound, arena_alloc(self->arena, (count + 1) * sizeof *bound), err);
-    for (uint32_t i = 0; i < count; i++) {
-        TRY(bind_insert(&self->context.bind, &inserts[i]->insert, &bound[i], err));
-    }
     if (self->mode == STATEMENT_EXECUTE) {
         TRY(durable_name(self->result, err));
     }
@@ -242,7 +245,8 @@ static enum status inserts_run(struct statement *self, const struct ast_statemen
     if (self->mode == STATEMENT_EXECUTE && (durable || self->session->submits)) {
         self->context.settings.pipeline.checkpointed = true; /* also without an interval, when it comes from a savepoint */
     }
-    TRY(plan_make_inserts(&self->context, bound, count, &self->result->plan, err));
+    TRY(source->program != NULL ? plan_make_program(&self->context, source->program, &self->result->plan, err)
+                                : plan_make_inserts(&self->context, source->inserts, source->insert_count, &self->result->plan, err));
     if (self->mode == STATEMENT_EXECUTE && self->session->submits) {
         const char *message;
         TRY(cluster_job_submit(self->result, &message, err));
@@ -260,6 +264,28 @@ static enum status inserts_run(struct statement *self, const struct ast_statemen
     TRY(durable_note_outputs(self->result, err));
     TRY(tell_what_a_crash_costs(self->result, err));
     return statement_start_job(self, err);
+}
+
+static enum status inserts_run(struct statement *self, const struct ast_statement *const *inserts, uint32_t count, struct error *err)
+{
+    struct bound_insert *bound;
+    TRY_ALLOC(bound, arena_alloc(self->arena, (count + 1) * sizeof *bound), err);
+    for (uint32_t i = 0; i < count; i++) {
+        TRY(bind_insert(&self->context.bind, &inserts[i]->insert, &bound[i], err));
+    }
+    return job_run(self, &(struct job_source){.inserts = bound, .insert_count = count}, err);
+}
+
+static enum status program_run(struct statement *self, struct error *err)
+{
+    struct bound_program bound;
+    if (self->context.settings.parallelism > 1) {
+        return error_set(err, ERROR_INVALID_OPTION,
+                         "'parallelism.default' = '%u': a task runs in one thread; let it be 1, and start more tasks",
+                         self->context.settings.parallelism);
+    }
+    TRY(program_bind(self->result->program, &self->context.bind, &bound, err));
+    return job_run(self, &(struct job_source){.program = &bound}, err);
 }
 
 static enum status insert_run(struct statement *self, const struct ast_statement *statement, struct error *err)
@@ -542,6 +568,13 @@ enum status statement_run(spate_session *session, struct arena *arena, const str
     return statement_kinds[statement->kind].run(&self, statement, err);
 }
 
+enum status statement_run_program(spate_result *result, struct error *err)
+{
+    struct statement self = {.session = result->session, .arena = result->arena, .result = result, .mode = STATEMENT_EXECUTE};
+    TRY(statement_prepare(&self, err));
+    return program_run(&self, err);
+}
+
 enum status statement_start_again(spate_result *result, uint32_t parallelism, struct error *err)
 {
     struct statement self = {.session = result->session, .arena = result->arena, .result = result, .mode = STATEMENT_EXECUTE};
@@ -550,5 +583,5 @@ enum status statement_start_again(spate_result *result, uint32_t parallelism, st
     if (parallelism > 0) {
         self.context.settings.parallelism = parallelism;
     }
-    return statement_kinds[result->statement->kind].run(&self, result->statement, err);
+    return result->program != NULL ? program_run(&self, err) : statement_kinds[result->statement->kind].run(&self, result->statement, err);
 }

@@ -58,6 +58,10 @@
     X(UNKNOWN_JOB, 6008, INVALID_OPTION, "02000", "use a job that `spate job list` shows")                                                 \
     X(STATE_DISK, 6009, FULL, "53100", "free space on the local disk, or set state.backend.rocksdb.localdir; then run the job again")      \
     X(UNKNOWN_NAME, 6010, INVALID_OPTION, "42704", "use a name that the same command lists when it is given none")                         \
+    X(TASK_FAILED, 6011, BAD_VALUE, "P0001", "see what the program says; correct its input, or the program")                               \
+    X(TASK_WRONG, 6012, INVALID_OPTION, "P0001", "see what the program says; correct its settings, or the program")                        \
+    X(TASK_LIMIT, 6013, LIMIT, "54000", "see what the program says; give it more of what it lacks")                                        \
+    X(TASK_UNAVAILABLE, 6014, UNAVAILABLE, "58030", "see what the program says; the job is started again as 'restart-strategy' says")      \
     X(STORE_DENIED, 7001, DENIED, "42501", "check the credentials and their rights on the store")                                          \
     X(STORE_UNAVAILABLE, 7002, UNAVAILABLE, "58030", "check that the store is there and answers; then try again")                          \
     X(STORE_CORRUPT, 7003, CORRUPT, "XX001", "keep the object for inspection, and restore it from elsewhere")                              \

@@ -91,6 +91,10 @@ enum status circuit_pull(struct circuit *circuit, const struct tick *tick, enum 
     circuit->evaluation.now_us = tick->now_us;
     circuit->tick_number = tick->number;
     TRY(circuit_take_cold(circuit, err));
+    if (circuit->ends) {
+        *state = PULL_ENDED;
+        return STATUS_OK;
+    }
     bool rows = false, ended = true;
     for (uint32_t i = 0; i < circuit->node_count; i++) {
         struct node *node = circuit->nodes[i];

@@ -66,6 +66,7 @@ struct circuit {
      * writer, full or not. False: all rows go to the writer, which is full, and what the database does not have yet stays noted as such. */
     bool cold_checkpoint;
     bool cold_in_use;             /* what circuit_save has saved is in the database, too */
+    bool ends;                    /* a program wants no more: the next tick takes nothing from sources, and is the last */
     const atomic_bool *cancelled; /* set by any thread: pull comes back soon */
     struct wakeup *wakeup;        /* signalled when a source has rows; the job waits on it */
     uint64_t tick_number;         /* of the tick that runs */

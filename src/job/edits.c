@@ -10,7 +10,9 @@
 
 enum { POLL_US = 250000 };
 
-const char *const edits_verbs[] = {"core.checkpoint", "core.savepoint", "core.job.pause", "core.job.resume", "core.job.stop", NULL};
+#define VERBS "core.checkpoint", "core.savepoint", "core.job.pause", "core.job.resume", "core.job.stop"
+const char *const edits_verbs[] = {VERBS, NULL};
+const char *const edits_verbs_of_programs[] = {VERBS, "app.*", NULL};
 
 const char *edits_prefix(const char *job_id, char prefix[200])
 {
@@ -158,7 +160,7 @@ static enum status open_own_group(struct edits *self, struct error *err)
     self->spec.task = TASK_ALL;
     TRY(cluster_open(self->spec.uri, self->spec.options, self->spec.option_count, NULL, &self->session, err));
     const struct edits_group_spec group = {
-        .session = self->session, .prefix = self->prefix, .by = "run", .poll_us = POLL_US, .budget = self->spec.budget, .decides = true};
+        .session = self->session, .obeys_app = self->spec.obeys_app, .prefix = self->prefix, .by = "run", .poll_us = POLL_US, .budget = self->spec.budget, .decides = true};
     return edits_group_open(&group, &self->group, err);
 }
 

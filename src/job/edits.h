@@ -34,6 +34,7 @@ struct edits_spec {
     struct budget *budget;
     bool goes_on; /* from a checkpoint of its own, with `applied` noted in it */
     uint64_t applied;
+    bool obeys_app; /* app.*, too; where the group decides */
 };
 struct edit { /* texts live until it is applied */
     uint64_t rank, index;
@@ -60,6 +61,7 @@ const char *edit_text(const struct edit *edit, const char *argument, struct aren
 
 const char *edits_prefix(const char *job_id, char prefix[200]); /* of the registers of a job */
 extern const char *const edits_verbs[];                         /* that a job obeys; NULL-terminated */
+extern const char *const edits_verbs_of_programs[];             /* of one with a function for app.* */
 /* Arguments of verbs that it obeys, but not in every form: refuses with an error. */
 enum status edits_check(void *context, const char *verb, const char *args, struct error *err);
 

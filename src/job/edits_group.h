@@ -21,7 +21,8 @@ struct edits_group_spec {
     const char *by;     /* who acknowledges: the process's id */
     int64_t poll_us;    /* how often the log is looked at */
     struct budget *budget;
-    bool decides; /* the job has this process only */
+    bool decides;   /* the job has this process only */
+    bool obeys_app; /* then: edits_verbs_of_programs */
 };
 struct edits_group;
 enum status edits_group_open(const struct edits_group_spec *spec, struct edits_group **group, struct error *err);

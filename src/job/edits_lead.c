@@ -79,12 +79,13 @@ static enum status check_edit(void *context, const struct control_fold *fold, co
 /* Decides and closes until there is nothing to do. */
 static enum status decide(struct edits_group *group, struct error *err)
 {
+    const char *const *verbs = group->spec.obeys_app ? edits_verbs_of_programs : edits_verbs;
     uint32_t verb_count = 0;
-    while (edits_verbs[verb_count] != NULL) {
+    while (verbs[verb_count] != NULL) {
         verb_count++;
     }
     const struct control_ground ground = {
-        .verbs = edits_verbs, .verb_count = verb_count, .context = group, .check = check_edit, .progress = progress_of};
+        .verbs = verbs, .verb_count = verb_count, .context = group, .check = check_edit, .progress = progress_of};
     const struct control_member member = {group->life, known_sets, ARRAY_LENGTH(known_sets)};
     struct control_step step = {.kind = CONTROL_STEP_APPEND};
     while (group->term != 0 && step.kind != CONTROL_STEP_WAIT) {

@@ -50,6 +50,11 @@ enum status plan_check_availability(const struct plan *plan, const char *policy,
         const struct plan_node *node = plan->nodes[i];
         if (node->operator== PLAN_SOURCE) {
             TRY(replays ? check_again(policy, node->read, err) : check_present(policy, node->read, err));
+        } else if (node->operator== PLAN_PROGRAM && replays) {
+            return error_set(
+                err, ERROR_NOT_SUPPORTED,
+                "'high-availability.policy' = '%s' runs ticks again, and nobody knows whether the program '%s' does the same then", policy,
+                node->program.name);
         } else if (node->operator== PLAN_SINK && replays) {
             TRY(check_sink(policy, node, err));
         }

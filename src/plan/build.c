@@ -37,6 +37,15 @@ static enum status build_union(const struct build *build, const struct plan_node
     return union_node_create(build->circuit, inputs, node->input_count, made, err);
 }
 
+static enum status build_program(const struct build *build, const struct plan_node *node, struct node **made, struct error *err)
+{
+    struct node *inputs[NODE_INPUTS_MAX];
+    for (uint32_t i = 0; i < node->input_count && i < NODE_INPUTS_MAX; i++) {
+        inputs[i] = input_of(build, node, i);
+    }
+    return program_node_create(build->circuit, &node->program, inputs, made, err);
+}
+
 static enum status build_one(const struct build *build, struct plan_node *node, struct node **made, struct error *err)
 {
     struct circuit *circuit = build->circuit;
@@ -93,6 +102,10 @@ static enum status build_one(const struct build *build, struct plan_node *node, 
         return set_node_create(circuit, &node->set, first, second, made, err);
     case PLAN_UNNEST:
         return unnest_node_create(circuit, &node->unnest, first, made, err);
+    case PLAN_PROGRAM:
+        return build_program(build, node, made, err);
+    case PLAN_PROGRAM_OUTPUT:
+        return program_output_create(circuit, &node->program_output, first, made, err);
     case PLAN_SINK:
         TRY(sink_node_create(circuit, &node->sink, first, made, err));
         (*made)->label = node->table;

@@ -374,6 +374,12 @@ void plan_node_describe(const struct plan_node *node, struct text_builder *out)
     case PLAN_UNNEST:
         describe_expression(node, node->unnest.collection, out);
         break;
+    case PLAN_PROGRAM:
+        text_append_text(out, node->program.name);
+        break;
+    case PLAN_PROGRAM_OUTPUT:
+        text_append_text(out, node->program_output.table);
+        break;
     case PLAN_RESULT:
         print_schema(node->schema, out);
         break;

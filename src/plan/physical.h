@@ -37,6 +37,8 @@
     X(LIMIT, "Limit", "rows up to the limit")                                                                                              \
     X(SET, "SetOperation", "counts a row")                                                                                                 \
     X(UNNEST, "Unnest", NULL)                                                                                                              \
+    X(PROGRAM, "Program", "its own tables, and timers")                                                                                    \
+    X(PROGRAM_OUTPUT, "ProgramOutput", NULL)                                                                                               \
     X(SINK, "Sink", NULL)                                                                                                                  \
     X(RESULT, "Result", NULL)
 #define X(name, text, state) PLAN_##name,
@@ -88,6 +90,8 @@ struct plan_node {
         struct limit_spec limit;
         struct set_spec set;
         struct unnest_spec unnest;
+        struct program_spec program;
+        struct program_output_spec program_output;
         struct sink_spec sink;
         struct result_spec result;
     };
@@ -133,6 +137,12 @@ struct planner {
 
 const char *plan_operator_name(enum plan_operator op);
 const char *plan_operator_state(enum plan_operator op);
+
+/* plan.c: the steps of making a plan, around what is made of its roots. */
+enum status plan_start(const struct plan_context *context, struct plan **plan, struct planner *planner, struct error *err);
+enum status plan_rewrite_all(struct planner *planner, struct relation **roots, uint32_t count, bool keeps_order, struct error *err);
+/* Drops nodes that were merged into others, and gives the rest a place per worker. */
+enum status plan_finish(struct planner *planner, struct error *err);
 
 /* physical.c */
 enum status plan_relation(struct planner *planner, struct relation *relation, struct plan_node **node, struct error *err);
@@ -212,6 +222,8 @@ enum status plan_result(struct planner *planner, struct plan_node *input, struct
 enum status plan_sink(struct planner *planner, struct plan_node *input, const struct bound_insert *insert, uint32_t number,
                       struct error *err);
 
+/* A table's stored columns as a ROW. */
+enum status plan_table_row(struct planner *planner, const struct catalog_table *table, const struct type **row, struct error *err);
 /* `suffix`: names the sink within the statement. */
 enum status plan_sink_context(struct planner *planner, const struct catalog_table *table, bool overwrite, const char *suffix,
                               const uint32_t **physical, struct sink_context **context, struct error *err);

@@ -20,8 +20,8 @@ static enum status source_columns(struct planner *planner, const struct relation
     return STATUS_OK;
 }
 
-/* The table's physical columns, all of them: formats that go by position need those that nobody reads, too. */
-static enum status source_physical(struct planner *planner, const struct catalog_table *table, const struct type **row, struct error *err)
+/* All of them: formats that go by position need those that nobody reads, too. */
+enum status plan_table_row(struct planner *planner, const struct catalog_table *table, const struct type **row, struct error *err)
 {
     const char **names;
     const struct type **types;
@@ -90,7 +90,7 @@ static enum status source_start(struct planner *planner, const struct relation *
         .until_end = planner->context->settings.until_end,
     };
     TRY(source_columns(planner, relation, &context->columns, err));
-    TRY(source_physical(planner, table, &context->physical, err));
+    TRY(plan_table_row(planner, table, &context->physical, err));
     TRY(source_partitions(planner, table, context, err));
     TRY(table_options_of(planner->arena, table, &context->options, err));
     TRY(plan_dead_letter(planner, relation, context->options, &read->dead_letter, err));

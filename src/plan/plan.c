@@ -32,7 +32,7 @@ static char *relations_text(struct arena *arena, struct relation *const *roots, 
     return text;
 }
 
-static enum status plan_start(const struct plan_context *context, struct plan **plan, struct planner *planner, struct error *err)
+enum status plan_start(const struct plan_context *context, struct plan **plan, struct planner *planner, struct error *err)
 {
     struct arena *arena = context->bind.arena;
     TRY_ALLOC(*plan, arena_alloc(arena, sizeof **plan), err);
@@ -43,7 +43,7 @@ static enum status plan_start(const struct plan_context *context, struct plan **
     return STATUS_OK;
 }
 
-static enum status rewrite_all(struct planner *planner, struct relation **roots, uint32_t count, bool keeps_order, struct error *err)
+enum status plan_rewrite_all(struct planner *planner, struct relation **roots, uint32_t count, bool keeps_order, struct error *err)
 {
     struct rewrite rewrite = {.arena = planner->arena,
                               .evaluation = planner->context->bind.evaluation,
@@ -68,8 +68,7 @@ static void mark_used(struct plan_node *node)
     }
 }
 
-/* Drops nodes that were merged into others, and gives the rest a place per worker. */
-static enum status plan_finish(struct planner *planner, struct error *err)
+enum status plan_finish(struct planner *planner, struct error *err)
 {
     struct plan *plan = planner->plan;
     uint32_t kept = 0;
@@ -104,7 +103,7 @@ static enum status make_query(struct planner *planner, struct relation *relation
 {
     struct plan_node *top;
     planner->plan->schema = &relation->schema;
-    TRY(rewrite_all(planner, &relation, 1, true, err));
+    TRY(plan_rewrite_all(planner, &relation, 1, true, err));
     planner->top_sort = find_top_sort(relation);
     TRY(plan_relation(planner, relation, &top, err));
     TRY(plan_result(planner, top, queue, planner->top_sort != NULL, err));
@@ -132,7 +131,7 @@ static enum status make_inserts(struct planner *planner, const struct bound_inse
     for (uint32_t i = 0; i < count; i++) {
         roots[i] = inserts[i].relation;
     }
-    TRY(rewrite_all(planner, roots, count, false, err));
+    TRY(plan_rewrite_all(planner, roots, count, false, err));
     for (uint32_t i = 0; i < count; i++) {
         struct plan_node *top;
         TRY(plan_relation(planner, roots[i], &top, err));

@@ -46,6 +46,16 @@ enum status plan_make_query(const struct plan_context *context, struct relation 
 /* One or more INSERTs that share sources and subplans. */
 enum status plan_make_inserts(const struct plan_context *context, const struct bound_insert *inserts, uint32_t count, struct plan **plan,
                               struct error *err);
+/* A program between what it reads and the tables that it writes (include/spate/task.h). `spec`: as circuit/operators/specs.h says; it runs in one
+ * worker. */
+struct bound_program {
+    struct relation **inputs;             /* spec.input_count of them */
+    struct catalog_table *const *outputs; /* spec.output_count */
+    struct program_spec spec;
+};
+enum status plan_make_program(const struct plan_context *context, const struct bound_program *program, struct plan **plan,
+                              struct error *err);
+struct node *plan_program_node(const struct plan *plan); /* of one that was built */
 void plan_close(struct plan *plan);
 /* How INSERTs can be run by several processes without exchanges between them: each is given a piece (plan_settings) of what is read, and all
  * pieces together give what the whole gives. plan_make_inserts refuses a piece of what is not spread. */

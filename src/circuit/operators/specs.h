@@ -328,6 +328,34 @@ struct unnest_spec {
 enum status unnest_node_create(struct circuit *circuit, const struct unnest_spec *spec, struct node *input, struct node **node,
                                struct error *err);
 
+/* program_node.c, program_output.c: a program's own code, and the tables that it writes (circuit/operators/program_node.h). Row types of outputs
+ * are those of the tables. */
+struct program_host;
+struct program_table_spec {
+    const char *name;
+    const struct schema *schema; /* the key's columns first */
+    uint32_t key_count;
+};
+struct program_spec {
+    const char *name;
+    const char *const *input_names;
+    uint32_t input_count, output_count;
+    const struct program_table_spec *tables;
+    uint32_t table_count;
+    int64_t window_us; /* 0: none */
+    const struct program_host *host;
+};
+enum status program_node_create(struct circuit *circuit, const struct program_spec *spec, struct node *const *inputs, struct node **node,
+                                struct error *err);
+struct program_output_spec {
+    uint32_t number;
+    const char *table;
+    const struct schema *schema;
+    const struct type *row; /* the same as a ROW */
+};
+enum status program_output_create(struct circuit *circuit, const struct program_output_spec *spec, struct node *program, struct node **node,
+                                  struct error *err);
+
 /* sink_node.c: into a sink of connectors/, consolidated, kinds set: with upsert_key updates become -U, +U of one key. */
 struct sink_spec {
     struct input_spec input;
