@@ -122,13 +122,8 @@ static int run(spate_session *session)
     static const struct spate_task_table tables[] = {{"counts", "word STRING, total BIGINT, PRIMARY KEY (word) NOT ENFORCED"}};
     static const struct spate_task_class type = {
         .size = sizeof type, .init = word_count_init, .process = word_count_process, .end_of_stream = word_count_end};
-    const struct spate_task_spec spec = {.size = sizeof spec,
-                                         .name = "wordcount",
-                                         .type = &type,
-                                         .inputs = inputs,
-                                         .outputs = outputs,
-                                         .tables = tables,
-                                         .table_count = 1};
+    const struct spate_task_spec spec = {
+        .size = sizeof spec, .name = "wordcount", .type = &type, .inputs = inputs, .outputs = outputs, .tables = tables, .table_count = 1};
     spate_result *result;
     int failed = spate_task_run(session, &spec, &result);
     for (int step = SPATE_STEP_WORKED; failed == SPATE_OK && step != SPATE_STEP_ENDED;) {

@@ -95,13 +95,14 @@ SPATE_API int spate_task_fail(spate_task *task, int error_class, const char *for
     __attribute__((format(printf, 3, 4)))
 #endif
     ;
-SPATE_API const char *spate_task_name(const spate_task *task);    /* of the job */
-SPATE_API int64_t spate_task_now_ms(const spate_task *task);      /* the job's clock at the tick's begin; it never goes back */
-SPATE_API int64_t spate_task_watermark_ms(const spate_task *task); /* of all inputs, after the tick before; INT64_MIN: none; INT64_MAX: all have ended */
+SPATE_API const char *spate_task_name(const spate_task *task); /* of the job */
+SPATE_API int64_t spate_task_now_ms(const spate_task *task);   /* the job's clock at the tick's begin; it never goes back */
+SPATE_API int64_t
+spate_task_watermark_ms(const spate_task *task); /* of all inputs, after the tick before; INT64_MIN: none; INT64_MAX: all have ended */
 /* A checkpoint follows this tick. SPATE_ERROR_SQL: the job takes none. */
 SPATE_API int spate_task_commit(spate_task *task);
 enum spate_shutdown {
-    SPATE_SHUTDOWN_TASK,    /* the task has done all that it ever will: as if its input had ended, without end_of_stream */
+    SPATE_SHUTDOWN_TASK, /* the task has done all that it ever will: as if its input had ended, without end_of_stream */
     SPATE_SHUTDOWN_PROCESS, /* this process stops working for the job after this tick, as with spate_result_stop: it goes on when it is run again */
 };
 SPATE_API int spate_task_shutdown(spate_task *task, int scope);

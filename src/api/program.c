@@ -206,8 +206,8 @@ static enum status bind_input(struct program *program, const struct bind_context
     return row_of(context->arena, &(*relation)->schema, &program->input_rows[number], err);
 }
 
-static enum status bind_output(struct program *program, const struct bind_context *context, const char *name,
-                               struct catalog_table **table, struct error *err)
+static enum status bind_output(struct program *program, const struct bind_context *context, const char *name, struct catalog_table **table,
+                               struct error *err)
 {
     struct ast_name ast = {.count = 1, .parts = &name};
     *table = catalog_find(context->catalog, &ast);

@@ -30,9 +30,9 @@ struct spate_rows {
     const char *input;
     const struct schema *schema;
     const struct type *row;
-    const struct batch *batch;    /* dense */
-    const uint16_t *places;       /* rows of the batch; NULL: all */
-    uint8_t kinds[CHUNK_ROWS];    /* enum spate_row_kind */
+    const struct batch *batch;     /* dense */
+    const uint16_t *places;        /* rows of the batch; NULL: all */
+    uint8_t kinds[CHUNK_ROWS];     /* enum spate_row_kind */
     uint16_t repeated[CHUNK_ROWS]; /* what places points to */
     uint32_t count;
 };
@@ -53,7 +53,7 @@ struct program {
     struct spate_task_class type;
     void *context;
     struct program_host host;
-    struct program_spec spec; /* but inputs' schemas */
+    struct program_spec spec;       /* but inputs' schemas */
     const char *const *definitions; /* of tables, by number: columns */
     const char *const *output_names;
     const struct schema **input_schemas; /* as bound last */

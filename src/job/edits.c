@@ -159,8 +159,13 @@ static enum status open_own_group(struct edits *self, struct error *err)
     (void)edits_prefix(self->spec.job_id, self->prefix);
     self->spec.task = TASK_ALL;
     TRY(cluster_open(self->spec.uri, self->spec.options, self->spec.option_count, NULL, &self->session, err));
-    const struct edits_group_spec group = {
-        .session = self->session, .obeys_app = self->spec.obeys_app, .prefix = self->prefix, .by = "run", .poll_us = POLL_US, .budget = self->spec.budget, .decides = true};
+    const struct edits_group_spec group = {.session = self->session,
+                                           .obeys_app = self->spec.obeys_app,
+                                           .prefix = self->prefix,
+                                           .by = "run",
+                                           .poll_us = POLL_US,
+                                           .budget = self->spec.budget,
+                                           .decides = true};
     return edits_group_open(&group, &self->group, err);
 }
 

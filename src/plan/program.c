@@ -58,7 +58,8 @@ static enum status make_program(struct planner *planner, const struct bound_prog
     return plan_finish(planner, err);
 }
 
-enum status plan_make_program(const struct plan_context *context, const struct bound_program *program, struct plan **plan, struct error *err)
+enum status plan_make_program(const struct plan_context *context, const struct bound_program *program, struct plan **plan,
+                              struct error *err)
 {
     struct planner planner;
     TRY(plan_start(context, plan, &planner, err));

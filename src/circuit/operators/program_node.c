@@ -300,8 +300,8 @@ static enum status open_tables(struct program_node *self, struct circuit *circui
     }
     for (uint32_t kind = 0; kind < TIMERS_KINDS; kind++) {
         TRY(program_timers_open(&self->timers[kind], circuit, timer_names[kind], err));
-        declared[spec->table_count + kind] = (struct snapshot_table){
-            .name = timer_names[kind], .schema = &program_timers_schema, .place = SNAPSHOT_ONE, .expiry = -1};
+        declared[spec->table_count + kind] =
+            (struct snapshot_table){.name = timer_names[kind], .schema = &program_timers_schema, .place = SNAPSHOT_ONE, .expiry = -1};
     }
     declared[count - 1] =
         (struct snapshot_table){.name = "inputs that have ended", .schema = &ended_schema, .place = SNAPSHOT_ONE, .expiry = -1};
