@@ -44,11 +44,11 @@ static enum status feed_attach(spate_session *session, struct catalog_table *tab
         return error_set(err, ERROR_BUDGET_SPENT, "no room for a fed table");
     }
     table->attachment = *feed;
-    return catalog_add(session->catalog, table, false, false, err);
+    return STATUS_OK;
 }
 
-static enum status feed_define(spate_session *session, struct arena *arena, const char *table_name, const char *definition,
-                               uint32_t partitions, struct feed **feed, struct error *err)
+enum status feed_table_make(spate_session *session, struct arena *arena, const char *table_name, const char *definition,
+                            uint32_t partitions, struct feed **feed, struct catalog_table **made, struct error *err)
 {
     const char *sql = arena_format(arena, "CREATE TEMPORARY TABLE `%s` (%s) WITH ('connector' = 'feed')", table_name, definition);
     const struct ast_statement *statement = NULL;
@@ -64,6 +64,20 @@ static enum status feed_define(spate_session *session, struct arena *arena, cons
     struct bind_context context = {.arena = arena, .catalog = session->catalog, .evaluation = &evaluation};
     TRY(bind_create_table(&context, &session->budget, &statement->create_table, &table, err));
     enum status status = feed_attach(session, table, partitions, feed, err);
+    if (status != STATUS_OK) {
+        catalog_table_unref(table);
+        return status;
+    }
+    *made = table;
+    return STATUS_OK;
+}
+
+static enum status feed_define(spate_session *session, struct arena *arena, const char *table_name, const char *definition,
+                               uint32_t partitions, struct feed **feed, struct error *err)
+{
+    struct catalog_table *table = NULL;
+    TRY(feed_table_make(session, arena, table_name, definition, partitions, feed, &table, err));
+    enum status status = catalog_add(session->catalog, table, false, false, err);
     if (status != STATUS_OK) {
         catalog_table_unref(table);
     }

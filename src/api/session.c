@@ -40,6 +40,7 @@ static enum status session_init(spate_session *session, const char *const *setti
     session->clock = &clock_system;
     TRY_ALLOC(session->arena, arena_create(&session->budget, "session"), err);
     TRY_ALLOC(session->catalog, catalog_create(&session->budget), err);
+    catalog_set_system(session->catalog, control_table_find, session);
     TRY(settings_open(&session->settings, session->arena, err));
     session->opened = true;
     for (; settings != NULL && *settings != NULL; settings++) {
@@ -71,6 +72,7 @@ void spate_session_close(spate_session *session)
     }
     if (session->catalog != NULL) {
         catalog_destroy(session->catalog);
+        catalog_table_unref(session->control_table);
     }
     durable_close_session(session);
     arena_destroy(session->arena);

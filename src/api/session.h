@@ -33,6 +33,7 @@ struct spate_session {
     const struct clock *clock;
     struct settings settings;
     struct catalog *catalog;
+    struct catalog_table *control_table; /* spate.control_log, as the last statement had it; NULL: none has named it */
     struct error error;
     struct spate_error public_error;
     struct spate_result *results; /* open ones, newest first */
@@ -127,6 +128,12 @@ void watch_sample(spate_result *result);
 /* api/edits.c: the control log of a job that has one. Before a tick: *rests when the job is paused; else after one. */
 enum status edits_before_tick(spate_result *result, int64_t wait_ms, bool *rests, struct error *err);
 enum status edits_after_tick(spate_result *result, struct error *err);
+/* api/feed.c: a table fed by us; in no catalog. *feed: a reference. */
+struct feed;
+enum status feed_table_make(spate_session *session, struct arena *arena, const char *table_name, const char *definition,
+                            uint32_t partitions, struct feed **feed, struct catalog_table **made, struct error *err);
+/* api/control_table.c: for catalog_set_system, the context is the session. */
+enum status control_table_find(void *context, const char *name, struct catalog_table **table, struct error *err);
 /* api/jobs.c: as SIGTERM does for one job. */
 enum status job_stop_now(spate_result *job, struct error *err);
 /* api/restart.c: 'debug.restart-every': takes the job's state, ends it, and goes on with a new job from the state. */

@@ -116,7 +116,7 @@ static enum status show_jobs(struct show *self, struct error *err)
 
 static enum status show_find_table(const struct show *self, const struct ast_name *name, struct catalog_table **table, struct error *err)
 {
-    *table = catalog_find(self->session->catalog, name);
+    TRY(catalog_find_readable(self->session->catalog, name, table, err));
     if (*table == NULL) {
         return error_set_at(err, ERROR_UNKNOWN_TABLE, name->at.line, name->at.column, "there is no table '%s'",
                             name->parts[name->count - 1]);

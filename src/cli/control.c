@@ -189,7 +189,7 @@ static int parse_option(struct ctl_arguments *self, int argc, char **argv, int *
         }
     }
     const char *name = argv[*at];
-    bool has_value = *at + 1 < argc && strncmp(argv[*at + 1], "--", 2) != 0;
+    bool has_value = *at + 1 < argc && strncmp(argv[*at + 1], "--", 2) != 0 && strcmp(argv[*at + 1], "-s") != 0;
     return take_argument(self, name, has_value ? argv[++*at] : NULL);
 }
 

@@ -250,7 +250,8 @@ enum status bind_named_table(struct binder *binder, const struct ast_name *name,
             return STATUS_OK;
         }
     }
-    struct catalog_table *found = catalog_find(binder->context->catalog, name);
+    struct catalog_table *found;
+    TRY(catalog_find_readable(binder->context->catalog, name, &found, err));
     if (found == NULL) {
         return refuse_table(binder, name, err);
     }

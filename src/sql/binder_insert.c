@@ -137,7 +137,9 @@ enum status bind_insert(const struct bind_context *context, const struct ast_ins
     struct catalog_table *table = catalog_find(context->catalog, &ast->table);
     if (table == NULL) {
         struct relation *ignored;
-        return bind_named_table(&binder, &ast->table, NULL, 0, &ignored, err); /* its refusal names near tables */
+        TRY(bind_named_table(&binder, &ast->table, NULL, 0, &ignored, err)); /* its refusal names near tables */
+        return bind_refuse(&ast->table.at, ERROR_INVALID_QUERY, err, "'%s' is a table about Spate itself: it can only be read",
+                           ast->table.parts[ast->table.count - 1]);
     }
     if (table->is_view) {
         return bind_refuse(&ast->table.at, ERROR_INVALID_QUERY, err, "'%s' is a view: INSERT needs a table", table->name);

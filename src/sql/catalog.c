@@ -7,12 +7,15 @@
 
 static const char *const catalog_name = "default_catalog";
 static const char *const database_name = "default_database";
+static const char *const system_database = "spate";
 
 struct catalog {
     struct budget *budget;
     struct arena *arena; /* the list */
     struct catalog_table **tables;
     uint32_t count, capacity;
+    catalog_system find_system; /* NULL: there are no tables about Spate */
+    void *system_context;
 };
 
 struct catalog_table *catalog_table_ref(struct catalog_table *table)
@@ -119,6 +122,23 @@ struct catalog_table *catalog_find(const struct catalog *catalog, const struct a
         position = find_position(catalog, table_name, false);
     }
     return position < 0 ? NULL : catalog->tables[position];
+}
+
+void catalog_set_system(struct catalog *catalog, catalog_system find, void *context)
+{
+    catalog->find_system = find;
+    catalog->system_context = context;
+}
+
+enum status catalog_find_readable(const struct catalog *catalog, const struct ast_name *name, struct catalog_table **table,
+                                  struct error *err)
+{
+    bool is_ours = name->count == 2 || (name->count == 3 && strcmp(name->parts[0], catalog_name) == 0);
+    if (is_ours && catalog->find_system != NULL && strcmp(name->parts[name->count - 2], system_database) == 0) {
+        return catalog->find_system(catalog->system_context, name->parts[name->count - 1], table, err);
+    }
+    *table = catalog_find(catalog, name);
+    return STATUS_OK;
 }
 
 /* Sets the error for a name that is not there, with the nearest one that is. */

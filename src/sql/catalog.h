@@ -1,7 +1,8 @@
 /* sql/catalog.h: what names mean: tables and views of a session.
  *
  * For         the binder, SHOW, DESCRIBE, CREATE, DROP.
- * Shape       One catalog `default_catalog` with one database `default_database`; temporary objects shadow permanent ones.
+ * Shape       One catalog `default_catalog` with one database `default_database`; temporary objects shadow permanent ones. Beside it the
+ *             database `spate`: tables about Spate itself, found by a function of the api; they can only be read.
  *             A table keeps its definition and its options as texts; connectors are resolved by name when a statement is
  *             planned.
  * Ownership   The catalog owns its tables (each in an arena of its own, freed at drop once no statement uses it:
@@ -58,6 +59,11 @@ enum status catalog_drop(struct catalog *catalog, const struct ast_name *name, b
                          struct error *err);
 /* NULL if absent. A name of 1 to 3 parts; the catalog and database parts must be the session's. */
 struct catalog_table *catalog_find(const struct catalog *catalog, const struct ast_name *name);
+/* As catalog_find, and tables of the database `spate`; *table NULL: absent. A table is held by what found it until the next call. */
+typedef enum status (*catalog_system)(void *context, const char *name, struct catalog_table **table, struct error *err);
+void catalog_set_system(struct catalog *catalog, catalog_system find, void *context);
+enum status catalog_find_readable(const struct catalog *catalog, const struct ast_name *name, struct catalog_table **table,
+                                  struct error *err);
 struct catalog_table *catalog_table_ref(struct catalog_table *table); /* created with one reference: that of its maker */
 void catalog_table_unref(struct catalog_table *table);
 /* Sorted by name; the array lives in `arena`. */

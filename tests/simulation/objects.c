@@ -151,11 +151,8 @@ static void list(struct world *world, struct operation *operation)
 
 void objects_execute(struct world *world, struct operation *operation)
 {
-    static void (*const calls[CALL_COUNT])(struct world *, struct operation *) = {[CALL_OBJECT_GET] = get,
-                                                                                  [CALL_OBJECT_HEAD] = get,
-                                                                                  [CALL_OBJECT_PUT] = put,
-                                                                                  [CALL_OBJECT_REMOVE] = drop,
-                                                                                  [CALL_OBJECT_LIST] = list};
+    static void (*const calls[CALL_COUNT])(struct world *, struct operation *) = {
+        [CALL_OBJECT_GET] = get, [CALL_OBJECT_HEAD] = get, [CALL_OBJECT_PUT] = put, [CALL_OBJECT_REMOVE] = drop, [CALL_OBJECT_LIST] = list};
     calls[operation->call](world, operation);
 }
 

@@ -9,7 +9,7 @@ enum { WALL_RATE = 3600 }; /* of wall clocks: what takes an hour takes a second 
 
 /* The caller closes it. All of it is in one store. */
 enum status objects_open_storage(struct fiber *fiber, struct storage **storage, struct error *err);
-int64_t objects_grace_us(const struct world *world); /* true time */
+int64_t objects_grace_us(const struct world *world);                               /* true time */
 const struct simulated_object *objects_find(struct world *world, const char *key); /* NULL: none */
 void objects_execute(struct world *world, struct operation *operation);
 void objects_close(struct world *world);

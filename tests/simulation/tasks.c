@@ -100,8 +100,8 @@ static void process_inputs(struct fiber *fiber, struct task_context *task)
 static const char *write_extra(const struct task_context *task, struct arena *arena)
 {
     struct text_builder text = {0};
-    text_append_format(&text, "{\"counted\":%" PRIu64 ",\"input_from\":%" PRIu64 ",\"input_to\":%" PRIu64 ",\"output_files\":[", task->record.seq,
-                       task->committed, task->position);
+    text_append_format(&text, "{\"counted\":%" PRIu64 ",\"input_from\":%" PRIu64 ",\"input_to\":%" PRIu64 ",\"output_files\":[",
+                       task->record.seq, task->committed, task->position);
     for (uint32_t i = 0; i < task->unshown_count; i++) {
         const struct tasks_file *file = &task->unshown[i];
         text_append_format(&text, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",\"%016" PRIx64 "\"]", i == 0 ? "" : ",", file->name, file->from,
@@ -424,8 +424,7 @@ static void run(struct fiber *fiber, void *context)
     task_text(task->task, task->name);
     task->arena = arena_create(&fiber->world->budget, "task");
     snprintf(task->incarnation, sizeof task->incarnation, "%" PRIx64 "-%" PRIu64, task->life.incarnation, task->run);
-    enum status status =
-        commit_store_open(&task->store, &fiber->session, "jobs/j", task->task, task->epoch, task->life, &err);
+    enum status status = commit_store_open(&task->store, &fiber->session, "jobs/j", task->task, task->epoch, task->life, &err);
     if (status != STATUS_OK) {
         world_fail(fiber->world, "no room for a commit store");
     } else if (task->settles) {
