@@ -267,7 +267,7 @@ static enum status submit_to(const spate_result *result, struct cluster_job *job
                              struct cluster_job_facts *facts, struct error *err)
 {
     spate_session *session = result->session;
-    enum cluster_result outcome;
+    enum cluster_result outcome = CLUSTER_CONFLICT;
     if (found) {
         TRY(check_found(result, job, record, facts, err));
     }
@@ -278,6 +278,23 @@ static enum status submit_to(const spate_result *result, struct cluster_job *job
         return STATUS_OK;
     }
     return model_register_change(&job->model, start_again, facts, &outcome, err);
+}
+
+/* The job that has the name is ended and forgotten. */
+static enum status replace(const spate_result *result, const struct job_record *record, struct error *err)
+{
+    enum { PATIENCE_US = 60000000 };
+    spate_session *session = result->session;
+    struct cluster_job job;
+    struct error ignored;
+    bool shared;
+    TRY(cluster_job_find(session, record, &shared, &job, err));
+    if (shared) {
+        /* One that the coordinator does not know, or that is killed already, has nobody to be told. */
+        (void)!cluster_job_kill(&job, record, PATIENCE_US, &ignored);
+        cluster_job_close(&job);
+    }
+    return job_remove_now(session, record->id, SPATE_REMOVE_SAVEPOINTS | SPATE_REMOVE_UNSEEN, err);
 }
 
 enum status cluster_job_submit(spate_result *result, const char **message, struct error *err)
@@ -293,6 +310,10 @@ enum status cluster_job_submit(spate_result *result, const char **message, struc
         return error_set(err, ERROR_MISUSE, "a session that submits jobs must know its script (spate_session_script)");
     }
     TRY(take_record(result, &record, &found, err));
+    if (found && session->replaces) {
+        TRY(replace(result, &record, err));
+        TRY(take_record(result, &record, &found, err));
+    }
     TRY(cluster_job_open(session, record.id, &job, err));
     enum status status = submit_to(result, &job, &record, found, &facts, err);
     cluster_job_close(&job);

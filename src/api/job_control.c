@@ -31,11 +31,16 @@ static enum status control_open(struct control *self, spate_session *session, co
     return cluster_job_find(session, &self->record, &self->shared, &self->link, err);
 }
 
-static int control_end(struct control *self, spate_session *session, enum status status)
+static void control_close(struct control *self)
 {
     if (self->shared) {
         cluster_job_close(&self->link);
     }
+}
+
+static int control_end(struct control *self, spate_session *session, enum status status)
+{
+    control_close(self);
     return status == STATUS_OK ? SPATE_OK : session_fail(session, status);
 }
 
@@ -189,14 +194,21 @@ static enum status remove_job(struct control *self, uint32_t flags, struct error
     return status;
 }
 
-int spate_job_remove(spate_session *session, const char *job, uint32_t flags)
+enum status job_remove_now(spate_session *session, const char *job, uint32_t flags, struct error *err)
 {
     struct control self;
-    enum status status = control_open(&self, session, job, &session->error);
+    enum status status = control_open(&self, session, job, err);
     if (status == STATUS_OK) {
-        status = remove_job(&self, flags, &session->error);
+        status = remove_job(&self, flags, err);
     }
-    return control_end(&self, session, status);
+    control_close(&self);
+    return status;
+}
+
+int spate_job_remove(spate_session *session, const char *job, uint32_t flags)
+{
+    enum status status = job_remove_now(session, job, flags, &session->error);
+    return status == STATUS_OK ? SPATE_OK : session_fail(session, status);
 }
 
 /* ---- restart of a job on several processes ---- */

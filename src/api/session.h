@@ -136,6 +136,8 @@ enum status feed_table_make(spate_session *session, struct arena *arena, const c
 enum status control_table_find(void *context, const char *name, struct catalog_table **table, struct error *err);
 /* api/jobs.c: as SIGTERM does for one job. */
 enum status job_stop_now(spate_result *job, struct error *err);
+/* api/job_control.c: forgets a job that does not run; enum spate_remove_flags. */
+enum status job_remove_now(spate_session *session, const char *job, uint32_t flags, struct error *err);
 /* api/restart.c: 'debug.restart-every': takes the job's state, ends it, and goes on with a new job from the state. */
 enum status result_restart(spate_result *result, struct error *err);
 /* The same at the end: what sinks have kept back is shown. */
