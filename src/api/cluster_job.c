@@ -25,9 +25,11 @@ enum status cluster_job_facts(const struct job_record *record, struct arena *are
     *facts = (struct cluster_job_facts){.pieces = (uint32_t)json_integer_value(json_object_get(cluster, "pieces")),
                                         .bounded = json_is_true(json_object_get(cluster, "bounded")),
                                         .unfenced = json_is_true(json_object_get(cluster, "unfenced"))};
+    const char *failure = json_string_value(json_object_get(cluster, "failure"));
     facts->reason = arena_format(arena, "%s", reason == NULL ? "" : reason);
+    facts->failure = failure == NULL ? NULL : arena_format(arena, "%s", failure);
     json_decref(extra);
-    return facts->reason != NULL ? STATUS_OK : error_set(err, ERROR_BUDGET_SPENT, "no room for a job's record");
+    return facts->reason != NULL && (failure == NULL || facts->failure != NULL) ? STATUS_OK : error_set(err, ERROR_BUDGET_SPENT, "no room for a job's record");
 }
 
 static enum status facts_text(const struct job_record *record, const struct cluster_job_facts *facts, struct arena *arena,
@@ -38,6 +40,9 @@ static enum status facts_text(const struct job_record *record, const struct clus
     root = root == NULL ? json_object() : root;
     json_t *cluster = json_pack("{sIsbsbss}", "pieces", (json_int_t)facts->pieces, "bounded", facts->bounded, "unfenced", facts->unfenced,
                                 "reason", facts->reason);
+    if (facts->failure != NULL) {
+        json_object_set_new(cluster, "failure", json_string(facts->failure));
+    }
     json_object_set_new(root, "cluster", cluster);
     TRY(document_write(root, arena, &text, err));
     *extra = text.bytes;
@@ -61,6 +66,26 @@ static enum status write_facts(struct storage *storage, const char *id, const st
         }
     }
     return error_set(err, ERROR_STORE_UNAVAILABLE, "the record of job %s changes too fast to be written", id);
+}
+
+enum status cluster_job_note_failure(struct cluster_job *job, const char *id, const char *failure, struct error *err)
+{
+    struct arena *arena;
+    struct job_record record;
+    struct cluster_job_facts facts;
+    enum object_result result;
+    bool shared;
+    TRY_ALLOC(arena, arena_create(NULL, "job record"), err);
+    enum status status = job_record_read(job->session->storage, id, arena, &result, &record, err);
+    if (status == STATUS_OK && result == OBJECT_OK) {
+        status = cluster_job_facts(&record, arena, &shared, &facts, err);
+    }
+    if (status == STATUS_OK && result == OBJECT_OK && (failure != NULL || facts.failure != NULL)) {
+        facts.failure = failure;
+        status = write_facts(job->session->storage, id, &facts, arena, err);
+    }
+    arena_destroy(arena);
+    return status;
 }
 
 /* ---- one job's registers ---- */

@@ -187,6 +187,19 @@ static enum status show_savepoints(struct operation *self, const char *id, struc
     return STATUS_OK;
 }
 
+/* Of a job on several processes. */
+static enum status show_shared(struct operation *self, const struct job_record *record, struct error *err)
+{
+    struct cluster_job_facts facts;
+    bool shared;
+    TRY(cluster_job_facts(record, self->result->arena, &shared, &facts, err));
+    if (shared) {
+        add_pair(self, "tasks", arena_format(self->result->arena, "%u: %s", facts.pieces == 0 ? 1 : facts.pieces, facts.reason));
+        add_pair(self, "failure", facts.failure);
+    }
+    return STATUS_OK;
+}
+
 static enum status show_job(struct operation *self, const char *job, struct error *err)
 {
     struct arena *arena = self->result->arena;
@@ -199,6 +212,7 @@ static enum status show_job(struct operation *self, const char *job, struct erro
     add_pair(self, "status", look.status);
     add_pair(self, "process", look.pid == 0 ? NULL : arena_format(arena, "%d", look.pid));
     add_pair(self, "created", time_text(arena, record.created_us));
+    TRY(show_shared(self, &record, err));
     if (look.has_state) {
         show_checkpoint(self, &look.state.manifest);
     }

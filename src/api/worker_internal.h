@@ -34,6 +34,11 @@ void worker_tell(struct spate_worker *worker, const char *format, ...) PRINTF_LI
 
 /* ---- worker_job.c ---- */
 
+/* A task that fails again and again without a commit in between. */
+struct worker_failure {
+    uint64_t task, seq; /* of the last commit */
+    uint32_t count;
+};
 struct worker_job {
     struct worker_job *next;
     struct spate_worker *worker;
@@ -51,6 +56,9 @@ struct worker_job {
     atomic_int code;               /* -1: at work; else how the runner has ended */
     bool leaves, killed;
     int64_t ends_looked_us;
+    pthread_mutex_t failing; /* guards what follows up to failure_count */
+    struct worker_failure *failures;
+    uint32_t failure_count, failure_capacity;
     uint32_t ends_seen; /* tasks from the first on whose commit records say that they have ended */
 };
 enum status worker_job_join(struct spate_worker *worker, const struct job_record *record, const struct cluster_job_facts *facts,
@@ -59,6 +67,11 @@ enum status worker_job_join(struct spate_worker *worker, const struct job_record
 enum status worker_job_step(struct worker_job *job, bool *over, struct error *err);
 void worker_job_leave(struct worker_job *job); /* in order */
 void worker_job_close(struct worker_job *job);
+
+/* ---- worker_failure.c ---- */
+
+/* In the task's thread. The same task without a commit in between FAILURES_MAX times: no other process will fare better, the job has failed. */
+void worker_job_note_failure(struct worker_job *job, uint64_t task, const struct error *failure);
 
 /* ---- worker_sql.c: struct task_kind; the context is the worker_job ---- */
 enum status worker_sql_run(void *context, struct task_run *run, bool *ended, struct error *err);

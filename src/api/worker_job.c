@@ -102,6 +102,7 @@ enum status worker_job_join(struct spate_worker *worker, const struct job_record
     TRY_ALLOC(self, calloc(1, sizeof *self), err);
     self->worker = worker;
     atomic_init(&self->code, AT_WORK);
+    pthread_mutex_init(&self->failing, NULL);
     snprintf(self->id, sizeof self->id, "%s", record->id);
     snprintf(self->name, sizeof self->name, "%s", record->name);
     enum status status = join(self, facts, err);
@@ -126,6 +127,8 @@ void worker_job_close(struct worker_job *job)
     if (job->arena != NULL) {
         arena_destroy(job->arena);
     }
+    pthread_mutex_destroy(&job->failing);
+    free(job->failures);
     free(job);
 }
 

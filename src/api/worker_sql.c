@@ -221,6 +221,9 @@ enum status worker_sql_run(void *context, struct task_run *run, bool *ended, str
     if (*ended) {
         edits_group_note_ended(self.job->edits, run->task);
     }
+    if (status != STATUS_OK && status != STATUS_FENCED && task_run_wish(run) == TASK_GO_ON) {
+        worker_job_note_failure(self.job, run->task, err);
+    }
     task_run_on_abandon(run, NULL, NULL);
     spate_session_close(self.session);
     arena_destroy(self.arena);
