@@ -89,9 +89,15 @@ static enum status savepoint_at(struct obeying *self, const char *place, struct 
     return STATUS_OK;
 }
 
+/* Of a task that shares its job: the leader's process puts those of all tasks together, once they are there (api/worker_savepoint.c). */
+static bool is_shared(const struct obeying *self)
+{
+    return self->result->session->share != NULL;
+}
+
 static enum status take_savepoint(struct obeying *self, struct error *err)
 {
-    return savepoint_at(self, edit_text(self->edit, "name", self->arena), err);
+    return is_shared(self) ? STATUS_OK : savepoint_at(self, edit_text(self->edit, "name", self->arena), err);
 }
 
 static enum status pause_job(struct obeying *self, struct error *err)
@@ -109,6 +115,10 @@ static enum status resume_job(struct obeying *self, struct error *err)
 static enum status stop_job(struct obeying *self, struct error *err)
 {
     const char *savepoint = edit_text(self->edit, "savepoint", self->arena);
+    if (is_shared(self)) {
+        self->result->paused = true; /* until its worker leaves the job, which it does when every task has committed this */
+        return STATUS_OK;
+    }
     if (savepoint != NULL) {
         TRY(savepoint_at(self, savepoint, err));
     }

@@ -1,6 +1,6 @@
 /* api/worker_internal.h: a worker inside: its jobs, and how a task of SQL is run.
  *
- * For         worker.c (the process), worker_job.c (one job of it), worker_sql.c (one task).
+ * For         worker.c (the process), worker_job.c (one job of it), worker_sql.c (one task), worker_savepoint.c (what its leader copies).
  * Threads     A worker and its jobs: the caller's. worker_sql_run: the task's own. worker_tell: any.
  */
 #ifndef SPATE_API_WORKER_INTERNAL_H
@@ -32,6 +32,27 @@ struct spate_worker {
 };
 void worker_tell(struct spate_worker *worker, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* ---- worker_savepoint.c: one at a time, in a thread of its own; asked by the leader until it is there ---- */
+
+enum { SAVEPOINT_PLACE_BYTES = 1024 };
+enum savepoint_phase { SAVEPOINT_NONE, SAVEPOINT_COPYING, SAVEPOINT_MADE, SAVEPOINT_FAILED };
+struct worker_savepoint {
+    struct worker_job *job;
+    uint64_t rank; /* of the edit that asked; 0: none yet */
+    char place[SAVEPOINT_PLACE_BYTES];
+    pthread_t thread;
+    bool has_thread;
+    char *result; /* JSON; the thread's until it is MADE */
+    char reason[CONTROL_REASON_MAX];
+    pthread_mutex_t mutex; /* guards phase */
+    enum savepoint_phase phase;
+};
+void worker_savepoint_open(struct worker_savepoint *savepoint, struct worker_job *job);
+/* On the deciding thread: does not wait. Edits that ask for no savepoint are done. */
+enum control_progress worker_savepoint_progress(struct worker_savepoint *savepoint, const struct control_entry *entry, struct arena *arena,
+                                                const char **result, const char **reason);
+void worker_savepoint_close(struct worker_savepoint *savepoint);
+
 /* ---- worker_job.c ---- */
 
 /* A task that fails again and again without a commit in between. */
@@ -51,6 +72,7 @@ struct worker_job {
     struct runner *runner;
     struct edits_group *edits;
     struct leading *leading;
+    struct worker_savepoint savepoint;
     struct leader_control control; /* that of `leading`, and the end of a bounded job */
     atomic_bool finished;          /* all tasks have ended: told to the model by the leader */
     atomic_int code;               /* -1: at work; else how the runner has ended */

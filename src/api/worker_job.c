@@ -47,6 +47,13 @@ static enum status check_edit(void *context, const struct control_verb *verb, co
     return edits_check(context, verb->name, propose->args, err);
 }
 
+static enum control_progress see_progress(void *context, const struct control_entry *entry, struct arena *arena, const char **result,
+                                          const char **reason)
+{
+    struct worker_job *job = context;
+    return worker_savepoint_progress(&job->savepoint, entry, arena, result, reason);
+}
+
 static enum status start_runner(struct worker_job *job, struct error *err)
 {
     struct spate_worker *worker = job->worker;
@@ -74,8 +81,12 @@ static enum status join(struct worker_job *job, const struct cluster_job_facts *
     TRY(cluster_job_open(job->worker->session, job->id, &job->link, err));
     job->kind = (struct task_kind){job, worker_sql_run};
     job->control = (struct leader_control){.context = job, .next = control_next, .turn = control_turn};
-    const struct leading_config leading = {
-        .verbs = edits_verbs, .sets = verb_sets, .set_count = ARRAY_LENGTH(verb_sets), .check = check_edit};
+    const struct leading_config leading = {.verbs = edits_verbs,
+                                           .sets = verb_sets,
+                                           .set_count = ARRAY_LENGTH(verb_sets),
+                                           .check = check_edit,
+                                           .context = job,
+                                           .progress = see_progress};
     const struct edits_group_spec edits = {.session = job->link.coordinator,
                                            .prefix = job->link.prefix,
                                            .by = job->worker->id,
@@ -101,6 +112,7 @@ enum status worker_job_join(struct spate_worker *worker, const struct job_record
     struct worker_job *self;
     TRY_ALLOC(self, calloc(1, sizeof *self), err);
     self->worker = worker;
+    worker_savepoint_open(&self->savepoint, self);
     atomic_init(&self->code, AT_WORK);
     pthread_mutex_init(&self->failing, NULL);
     snprintf(self->id, sizeof self->id, "%s", record->id);
@@ -123,6 +135,7 @@ void worker_job_close(struct worker_job *job)
     task_host_close(job->host);
     edits_group_close(job->edits);
     leading_destroy(job->leading);
+    worker_savepoint_close(&job->savepoint);
     cluster_job_close(&job->link);
     if (job->arena != NULL) {
         arena_destroy(job->arena);

@@ -34,8 +34,9 @@ struct leading_config {
     enum status (*check)(void *context, const struct control_verb *verb, const struct control_propose *propose, struct error *err);
     /* NULL: all may. */
     enum status (*permit)(void *context, const char *actor, const struct control_verb *verb, struct error *err);
-    /* What an edit that tasks have done gives: JSON in the arena, or NULL for nothing. NULL: none gives anything. */
-    const char *(*result)(void *context, const struct control_entry *entry, struct arena *arena);
+    /* What is left to do when all tasks have done theirs, NULL: nothing. Not here, but by somebody who is asked to; texts in the arena. */
+    enum control_progress (*progress)(void *context, const struct control_entry *entry, struct arena *arena, const char **result,
+                                      const char **reason);
 };
 struct leading;
 enum status leading_create(const struct leading_config *config, struct leading **leading, struct error *err);

@@ -226,8 +226,8 @@ enum control_progress leading_progress(void *context, const struct control_entry
     const struct leading_config *config = &turn->leading->config;
     const struct verb_of_leader *found = find(entry->propose.verb);
     if (found == NULL) {
-        *result = config->result == NULL ? NULL : config->result(config->context, entry, turn->view->arena);
-        return CONTROL_PROGRESS_DONE;
+        return config->progress == NULL ? CONTROL_PROGRESS_DONE
+                                        : config->progress(config->context, entry, turn->view->arena, result, reason);
     }
     json_t *args = leading_args(entry->propose.args);
     enum control_progress progress = found->progress == NULL ? CONTROL_PROGRESS_DONE : found->progress(turn->view, entry, args, reason);
