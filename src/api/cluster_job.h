@@ -32,7 +32,7 @@ struct cluster_job {
     struct cluster_stores *stores;
     struct model_register model;
     struct random_source random;
-    char prefix[200];
+    char prefix[EDITS_PREFIX_BYTES];
 };
 enum status cluster_job_open(spate_session *session, const char *id, struct cluster_job *job, struct error *err);
 void cluster_job_close(struct cluster_job *job);

@@ -30,7 +30,7 @@ static enum status open_in(spate_control *self, const char *job, struct error *e
 {
     spate_session *session = self->session;
     struct job_record record;
-    char prefix[200];
+    char prefix[EDITS_PREFIX_BYTES];
     TRY(durable_storage(session, err));
     TRY(job_find(session->storage, job, self->arena, &record, err));
     TRY(coordinator_open(session, "the job's control log", NULL, &self->cluster, err));

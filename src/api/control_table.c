@@ -206,7 +206,7 @@ static enum status add_job(void *context, const struct job_record *record, bool 
 {
     struct filling *self = context;
     struct control_log *log;
-    char prefix[200];
+    char prefix[EDITS_PREFIX_BYTES];
     (void)stop;
     TRY(control_log_open(self->coordinator, edits_prefix(record->id, prefix), &self->session->budget, NULL, &self->random, &log, err));
     enum status status = control_log_read(log, err);

@@ -8,7 +8,7 @@
 #include "cluster/control/log_register.h"
 #include "cluster/value.h"
 #include "state/saved_state.h"
-#include "storage/artifacts.h"
+#include "storage/body_store.h"
 
 enum { NAME_BYTES = CLUSTER_NAME_MAX + 1 };
 
@@ -66,27 +66,11 @@ void coord_close(struct coord_view *self)
 
 /* ---- the model ---- */
 
-static enum status append_body(void *context, const void *bytes, size_t length, struct error *err)
-{
-    struct text_builder *body = context;
-    text_append(body, bytes, length);
-    return body->failed ? error_set(err, ERROR_BUDGET_SPENT, "no room for the tasks of a model") : STATUS_OK;
-}
-
-/* The tasks of a large model are a blob of the storage. */
+/* The tasks of a large model are in the storage. */
 static enum status read_body(struct coord_view *self, struct model *model, struct error *err)
 {
-    struct artifact blob = {.name = "tasks of the model", .bytes = model->body_bytes};
-    struct text_builder body = {0};
-    const struct object_sink sink = {append_body, &body};
-    snprintf(blob.sha256, sizeof blob.sha256, "%s", model->body_sha256);
-    enum status status = artifact_read(self->session->storage, self->record.id, &blob, &sink, err);
-    const char *text = status == STATUS_OK ? arena_text(self->arena, body.bytes, body.length) : "";
-    self->model_body = (struct text){text, status == STATUS_OK ? body.length : 0};
-    text_builder_close(&body);
-    TRY(status);
-    TRY_ALLOC(text, text, err);
-    return model_read_body(model, blob.sha256, self->model_body, err);
+    TRY(body_get(self->session->storage, self->record.id, model->body_sha256, self->arena, &self->model_body, err));
+    return model_read_body(model, model->body_sha256, self->model_body, err);
 }
 
 static enum status parse_model(struct coord_view *self, const char *name, struct text bytes, struct error *err)

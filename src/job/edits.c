@@ -14,9 +14,9 @@ enum { POLL_US = 250000 };
 const char *const edits_verbs[] = {VERBS, NULL};
 const char *const edits_verbs_of_programs[] = {VERBS, "app.*", NULL};
 
-const char *edits_prefix(const char *job_id, char prefix[200])
+const char *edits_prefix(const char *job_id, char prefix[EDITS_PREFIX_BYTES])
 {
-    snprintf(prefix, 200, "jobs/%s", job_id);
+    snprintf(prefix, EDITS_PREFIX_BYTES, "jobs/%s", job_id);
     return prefix;
 }
 

@@ -59,9 +59,10 @@ bool edits_trouble(struct edits *edits, struct error *trouble);
 /* Where an argument is a text: its value in the arena; NULL: not given. */
 const char *edit_text(const struct edit *edit, const char *argument, struct arena *arena);
 
-const char *edits_prefix(const char *job_id, char prefix[200]); /* of the registers of a job */
-extern const char *const edits_verbs[];                         /* that a job obeys; NULL-terminated */
-extern const char *const edits_verbs_of_programs[];             /* of one with a function for app.* */
+enum { EDITS_PREFIX_BYTES = 216 }; /* an id of any length fits: prefixes that are cut would make two jobs one */
+const char *edits_prefix(const char *job_id, char prefix[EDITS_PREFIX_BYTES]); /* of the registers of a job */
+extern const char *const edits_verbs[];                                        /* that a job obeys; NULL-terminated */
+extern const char *const edits_verbs_of_programs[];                            /* of one with a function for app.* */
 /* Arguments of verbs that it obeys, but not in every form: refuses with an error. */
 enum status edits_check(void *context, const char *verb, const char *args, struct error *err);
 

@@ -33,7 +33,7 @@ struct edits {
     bool paused_at_start, stopped_at_start;
     struct edit *standing;
     uint32_t standing_count;
-    char prefix[200];
+    char prefix[EDITS_PREFIX_BYTES];
     /* guarded */
     enum edits_phase phase;
     struct error failure; /* of the first look */

@@ -214,6 +214,7 @@ static enum status expire_in_job(struct sweep *sweep, const char *id, struct are
     TRY(expire_numbered(sweep, STORE_CONFIG, config, ".json", &pins, err));
     TRY(expire_numbered(sweep, STORE_OFFSETS, offsets, "", &pins, err));
     TRY(expire_savepoints(sweep, id, arena, err));
+    TRY(sweep_expire_bodies(sweep, id, arena, err));
     TRY(sweep_expire_batches(sweep, id, err));
     return has_record ? expire_job(sweep, &record, err) : STATUS_OK;
 }

@@ -76,5 +76,7 @@ enum status sweep_expire_all(struct sweep *sweep, struct error *err); /* expire.
 /* expire_batches.c */
 enum status sweep_expire_batches(struct sweep *sweep, const char *job, struct error *err);
 enum status sweep_expire_audit(struct sweep *sweep, struct error *err);
+/* body_store.c */
+enum status sweep_expire_bodies(struct sweep *sweep, const char *id, struct arena *arena, struct error *err);
 
 #endif
