@@ -99,7 +99,7 @@ static enum status check_list(struct filesystem_reader *self, struct text place,
     }
     self->list_count = count;
     self->list_hash = filesystem_list_hash(source, count);
-    if (!source->settings.partition_by_file) {
+    if (!source->by_file) {
         self->end_file = count;
         return STATUS_OK;
     }

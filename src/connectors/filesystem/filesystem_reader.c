@@ -70,7 +70,7 @@ enum status filesystem_reader_open(struct source *source, uint32_t partition, st
     *self = (struct filesystem_reader){.base = {source, partition}, .source = owner, .arena = arena, .constants = self->constants};
     self->list_count = owner->files.count;
     self->list_hash = filesystem_list_hash(owner, owner->files.count);
-    if (owner->settings.partition_by_file) {
+    if (owner->by_file) {
         self->next_file = partition;
         self->end_file = (size_t)partition + 1;
     } else {
@@ -215,7 +215,7 @@ static enum status take_block(struct filesystem_reader *self, size_t bytes, stru
 static size_t block_size(const struct filesystem_reader *self, size_t tail)
 {
     size_t size = BLOCK_BYTES;
-    if (self->source->settings.partition_by_file || self->entry->size < BLOCK_BYTES / 2) {
+    if (self->source->by_file || self->entry->size < BLOCK_BYTES / 2) {
         size = BLOCK_SMALLEST;
         while (size < BLOCK_BYTES && size < self->entry->size + 1 + BLOCK_SLACK) {
             size *= 2;

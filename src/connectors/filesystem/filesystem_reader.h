@@ -36,6 +36,7 @@ struct filesystem_source {
     struct format_context format; /* row and projections of the record */
     struct output_column *outputs;
     bool constant_outputs;
+    bool by_file;           /* each file is a partition; those of a piece are one, whose readers would else be as many as files */
     bool followed;          /* files and rows that come later are read, too, unless it shall end: then base.bounded */
     struct file_list files; /* not followed: all of them */
 };

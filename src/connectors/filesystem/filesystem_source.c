@@ -114,7 +114,7 @@ static enum status list_files(struct filesystem_source *self, struct error *err)
     if (self->context.counters != NULL && self->base.bounded) {
         atomic_store_explicit(&self->context.counters->bytes_total, total, memory_order_relaxed);
     }
-    if (self->settings.partition_by_file) {
+    if (self->by_file) {
         if (self->files.count > UINT32_MAX / 2) {
             return error_set(err, ERROR_TOO_MANY, "'%s' has more than %u files", self->root, UINT32_MAX / 2);
         }
@@ -134,6 +134,7 @@ static enum status filesystem_source_open(const struct source_context *context, 
     self->followed = self->settings.monitor_interval.us > 0;
     self->base.bounded = !self->followed || context->until_end;
     self->base.partition_count = 1;
+    self->by_file = self->settings.partition_by_file && context->pieces == 0;
     if (self->followed && self->settings.partition_by_file) {
         return error_set(err, ERROR_NOT_SUPPORTED, "'source.partition-by-file' and 'source.monitor-interval' exclude each other");
     }

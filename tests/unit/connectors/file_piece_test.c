@@ -11,10 +11,10 @@
 enum { FILES = 60, IDS = 400, PIECES_MAX = 8 };
 static const uint32_t piece_counts[] = {1, 2, 3, 7};
 
-/* A source that is opened for one piece, and a reader per partition of it. */
+/* A source that is opened for one piece, and its reader. */
 struct piece {
     struct source *source;
-    struct reader *readers[FILES];
+    struct reader *reader;
     uint32_t rows; /* read so far */
 };
 
@@ -26,27 +26,23 @@ static void piece_open(struct piece *piece, struct table *table, struct source_c
     if (source_open(&context, &piece->source, &table->err) != STATUS_OK) {
         fail_msg("%s", table->err.text);
     }
-    assert_true(piece->source->partition_count <= FILES);
-    for (uint32_t p = 0; p < piece->source->partition_count; p++) {
-        assert_int_equal(piece->source->type->reader_open(piece->source, p, &piece->readers[p], &table->err), STATUS_OK);
-    }
+    assert_int_equal(piece->source->partition_count, 1); /* however many files there are */
+    assert_int_equal(piece->source->type->reader_open(piece->source, 0, &piece->reader, &table->err), STATUS_OK);
 }
 
 static void piece_close(struct piece *piece)
 {
-    for (uint32_t p = 0; p < piece->source->partition_count; p++) {
-        piece->source->type->reader_close(piece->readers[p]);
-    }
+    piece->source->type->reader_close(piece->reader);
     source_close(piece->source);
 }
 
-/* At most so many rows of the partition; the first column is an id, of which it is counted how often it was read. */
-static void read_some(struct piece *piece, uint32_t partition, uint32_t rows, uint32_t *seen)
+/* At most so many rows; the first column is an id, of which it is counted how often it was read. */
+static void read_some(struct piece *piece, uint32_t rows, uint32_t *seen)
 {
     enum read_state state = READ_ROWS;
     struct error err;
     for (uint32_t idle = 0; state != READ_END && idle < 3 && rows > 0;) {
-        struct reader *reader = piece->readers[partition];
+        struct reader *reader = piece->reader;
         struct batch batch;
         int64_t wait_us;
         reader->passed = ++reader->reads;
@@ -71,9 +67,7 @@ static void read_some(struct piece *piece, uint32_t partition, uint32_t rows, ui
 
 static void read_rest(struct piece *piece, uint32_t *seen)
 {
-    for (uint32_t p = 0; p < piece->source->partition_count; p++) {
-        read_some(piece, p, UINT32_MAX, seen);
-    }
+    read_some(piece, UINT32_MAX, seen);
 }
 
 static void check_once(const uint32_t *seen, uint32_t count)
@@ -182,18 +176,16 @@ static void a_piece_without_files_ends(void **state)
 {
     (void)state;
     struct table table;
-    uint32_t seen[IDS] = {0}, read = 0;
+    uint32_t seen[IDS] = {0};
     table_open(&table, "csv");
     put_numbered(&table, "only.csv", 0);
     table_set(&table, "source.partition-by-file", "true");
     for (uint32_t i = 0; i < 5; i++) {
         struct piece piece;
         piece_open(&piece, &table, context_of(&table, pair_columns, 2), i, 5);
-        read += piece.source->partition_count;
         read_rest(&piece, seen);
         piece_close(&piece);
     }
-    assert_int_equal(read, 1);
     check_once(seen, 3);
     table_close(&table);
 }
@@ -242,13 +234,9 @@ static void read_on_by_another(struct table *table, struct source_context contex
     struct text_builder place = {0}, history = {0};
     piece_open(&piece, table, context, number, pieces);
     const struct source_type *type = piece.source->type;
-    if (piece.source->partition_count == 0) {
-        piece_close(&piece);
-        return;
-    }
-    read_some(&piece, 0, rows, seen);
-    assert_int_equal(type->position(piece.readers[0], &place, &table->err), STATUS_OK);
-    assert_int_equal(type->history(piece.readers[0], &history, &table->err), STATUS_OK);
+    read_some(&piece, rows, seen);
+    assert_int_equal(type->position(piece.reader, &place, &table->err), STATUS_OK);
+    assert_int_equal(type->history(piece.reader, &history, &table->err), STATUS_OK);
     piece_close(&piece);
     if (files > 0) { /* come while nobody looks */
         char name[32];
@@ -257,7 +245,7 @@ static void read_on_by_another(struct table *table, struct source_context contex
     }
     piece_open(&piece, table, context, number, pieces);
     struct source_position position = {{place.bytes, place.length}, {history.bytes, history.length}};
-    if (type->seek(piece.readers[0], &position, &table->err) != STATUS_OK) {
+    if (type->seek(piece.reader, &position, &table->err) != STATUS_OK) {
         fail_msg("piece %u of %u: %s", number, pieces, table->err.text);
     }
     read_rest(&piece, seen);
