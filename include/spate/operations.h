@@ -83,6 +83,11 @@ SPATE_API int spate_coord_tasks(spate_session *session, const char *job, bool on
 SPATE_API int spate_coord_history(spate_session *session, const char *job, spate_result **result);
 /* The model as JSON; the text lives as long as the session. */
 SPATE_API int spate_coord_model(spate_session *session, const char *job, const char **json);
+/* Mends registers that are damaged, and nothing else. A model: all tasks are fenced, then it is made again from the job's record, under a higher
+ * term and version; refused while members beat, for it takes their tasks from them for a moment, unless SPATE_REPAIR_ANYWAY. A member's register
+ * and the history are removed: they are made anew. *done: a line for each, or that there was nothing; it lives as long as the session. */
+enum spate_repair_flags { SPATE_REPAIR_ANYWAY = 1 };
+SPATE_API int spate_coord_repair(spate_session *session, const char *job, uint32_t flags, const char **done);
 
 #ifdef __cplusplus
 }

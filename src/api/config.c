@@ -9,6 +9,7 @@
 #include "api/config_file.h"
 #include "api/public_error.h"
 #include "api/settings.h"
+#include "cluster/timing.h"
 #include "storage/object.h"
 #include "storage/retention.h"
 #include "storage/config_store.h"
@@ -151,6 +152,9 @@ static enum status for_all_options(struct spate_config *self, each_def *each, st
         bool set_in_sessions = drivers[i]->option_count > 0 && settings_is_of_storage(drivers[i]->options[0].name);
         TRY(for_options(self, drivers[i]->options, set_in_sessions ? drivers[i]->option_count : 0, each, err));
     }
+    uint32_t timing_count;
+    const struct option_def *timing = timing_option_list(&timing_count);
+    TRY(for_options(self, timing, timing_count, each, err));
     return for_coordination(self, each, err);
 }
 

@@ -38,9 +38,12 @@ static enum status find_by_id(struct coord_view *self, const char *job, enum sta
 
 enum status coord_open(struct coord_view *self, spate_session *session, const char *job, struct arena *arena, struct error *err)
 {
+    const struct cluster_option *options;
+    size_t count;
     *self = (struct coord_view){.session = session, .arena = arena};
     TRY(coordinator_open(session, "the job", NULL, &self->cluster, err));
-    TRY(timing_read(timing_profile_of(self->cluster->driver->scheme), NULL, 0, &self->timing, err));
+    TRY(settings_timing(&session->settings, arena, &options, &count, err));
+    TRY(timing_read(timing_profile_of(self->cluster->driver->scheme), options, count, &self->timing, err));
     TRY(durable_storage(session, err));
     self->recorded = true;
     enum status status = job_find(session->storage, job, arena, &self->record, err);

@@ -30,7 +30,7 @@ struct coord_view {
     spate_session *session;
     struct arena *arena;
     struct cluster_session *cluster;
-    struct cluster_timing timing; /* the driver's defaults */
+    struct cluster_timing timing; /* as the session has it; what is not set: the driver's defaults */
     struct job_record record;     /* id; the rest only when `recorded` */
     bool recorded;
     char prefix[JOB_ID_MAX + 8];

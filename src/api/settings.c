@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/settings_flink.h"
+#include "cluster/timing.h"
 #include "storage/config_store.h"
 
 bool settings_has_option(const char *key)
@@ -78,6 +79,18 @@ bool settings_is_of_coordination(const char *key)
     return has_prefix(key, prefixes, ARRAY_LENGTH(prefixes)) && (cluster_option_is_known(key) || !object_option_is_known(key));
 }
 
+bool settings_is_of_timing(const char *key)
+{
+    return strncmp(key, "cluster.", strlen("cluster.")) == 0;
+}
+
+static enum status check_timing_name(const char *key, struct error *err)
+{
+    uint32_t count;
+    const struct option_def *def, *defs = timing_option_list(&count);
+    return option_find(defs, count, "coordination", key, &def, err);
+}
+
 static enum status service_option_keep(struct settings *settings, struct service_options *options, const char *key, const char *value,
                                        struct error *err)
 {
@@ -139,10 +152,9 @@ struct storage_settings settings_storage(const struct settings *settings)
     return (struct storage_settings){.options = settings->storage.list, .option_count = settings->storage.count};
 }
 
-enum status settings_coordination(const struct settings *settings, struct arena *arena, const struct cluster_option **options,
-                                  size_t *count, struct error *err)
+static enum status give_cluster_options(const struct service_options *set, struct arena *arena, const struct cluster_option **options,
+                                        size_t *count, struct error *err)
 {
-    const struct service_options *set = &settings->coordination;
     struct cluster_option *list;
     TRY_ALLOC(list, arena_alloc(arena, set->count * sizeof *list + 1), err);
     for (uint32_t i = 0; i < set->count; i++) {
@@ -151,6 +163,18 @@ enum status settings_coordination(const struct settings *settings, struct arena 
     *options = list;
     *count = set->count;
     return STATUS_OK;
+}
+
+enum status settings_coordination(const struct settings *settings, struct arena *arena, const struct cluster_option **options,
+                                  size_t *count, struct error *err)
+{
+    return give_cluster_options(&settings->coordination, arena, options, count, err);
+}
+
+enum status settings_timing(const struct settings *settings, struct arena *arena, const struct cluster_option **options, size_t *count,
+                            struct error *err)
+{
+    return give_cluster_options(&settings->timing, arena, options, count, err);
 }
 
 bool settings_are_durable(const struct settings *settings)
@@ -197,6 +221,10 @@ enum status settings_set(struct settings *settings, const char *key, const char 
     if (settings_is_of_coordination(key)) {
         TRY(service_option_keep(settings, &settings->coordination, key, copy, err));
     }
+    if (settings_is_of_timing(key)) {
+        TRY(check_timing_name(key, err));
+        TRY(service_option_keep(settings, &settings->timing, key, copy, err));
+    }
     const struct option_def *def;
     TRY(option_find(session_options, session_option_count, "the session", key, &def, err));
     TRY(settings_check_zone(settings, key, value, err));
@@ -228,6 +256,7 @@ enum status settings_reset(struct settings *settings, const char *key, struct er
         TRY(option_find(session_options, session_option_count, "the session", key, &def, err));
         service_option_forget(&settings->storage, key);
         service_option_forget(&settings->coordination, key);
+        service_option_forget(&settings->timing, key);
         return settings_reset_one(settings, def, err);
     }
     for (uint32_t i = 0; i < session_option_count; i++) {
@@ -236,7 +265,7 @@ enum status settings_reset(struct settings *settings, const char *key, struct er
     for (uint32_t i = 0; i < flink_key_count; i++) {
         settings->advisory_texts[i] = NULL;
     }
-    settings->storage.count = settings->coordination.count = 0;
+    settings->storage.count = settings->coordination.count = settings->timing.count = 0;
     return STATUS_OK;
 }
 
@@ -262,6 +291,9 @@ void settings_each(const struct settings *settings, void (*each)(void *context, 
         if (!settings_is_of_storage(settings->coordination.list[i].name)) { /* else it was among those */
             give_service_option(&settings->coordination.list[i], each, context);
         }
+    }
+    for (uint32_t i = 0; i < settings->timing.count; i++) {
+        give_service_option(&settings->timing.list[i], each, context);
     }
     for (uint32_t i = 0; i < flink_key_count; i++) {
         if (settings->advisory_texts[i] != NULL) {

@@ -59,6 +59,7 @@ struct settings {
     const char **texts;                           /* by option: as set; NULL: the default holds */
     const char **advisory_texts;                  /* by key of Flink (settings_flink.h) */
     struct service_options storage, coordination; /* as set; their meaning is checked when the service is opened */
+    struct service_options timing;                /* cluster.*: names are checked when they are set, values when all are there */
 };
 enum status settings_open(struct settings *settings, struct arena *arena, struct error *err);
 /* *message: what to tell the user, NULL for nothing. */
@@ -69,6 +70,7 @@ const char *settings_current_key(const char *key); /* of a key that Flink has re
  * refuse it. */
 bool settings_is_of_storage(const char *key);
 bool settings_is_of_coordination(const char *key);
+bool settings_is_of_timing(const char *key);
 bool settings_has_option(const char *key); /* session_options has it, by this very name */
 /* Calls back per key that is set; secrets come as ******. */
 void settings_each(const struct settings *settings, void (*each)(void *context, const char *key, const char *value), void *context);
@@ -78,6 +80,9 @@ struct storage_settings settings_storage(const struct settings *settings); /* le
 /* For cluster_open, in the arena. */
 enum status settings_coordination(const struct settings *settings, struct arena *arena, const struct cluster_option **options,
                                   size_t *count, struct error *err);
+/* For timing_read, in the arena. */
+enum status settings_timing(const struct settings *settings, struct arena *arena, const struct cluster_option **options, size_t *count,
+                            struct error *err);
 bool settings_are_durable(const struct settings *settings); /* INSERTs have checkpoints, or start from a savepoint */
 struct restart_settings settings_restarts(const struct settings *settings);
 struct checkpoint_settings settings_checkpoints(const struct settings *settings);

@@ -19,6 +19,7 @@ struct coord_arguments {
     uint32_t setting_count;
     enum output_form form;
     const char *config;
+    bool yes;
     char texts[2][PATH_MAX + 32]; /* settings that we made */
 };
 
@@ -73,6 +74,13 @@ static int take_json(struct coord_arguments *self, const char *value)
     return 0;
 }
 
+static int take_yes(struct coord_arguments *self, const char *value)
+{
+    (void)value;
+    self->yes = true;
+    return 0;
+}
+
 static const struct {
     const char *name, *value, *summary;
     int (*take)(struct coord_arguments *self, const char *value);
@@ -80,6 +88,7 @@ static const struct {
     {"--coordinator", "URI", "the coordination service; else 'coordinator.uri' of the configuration", take_coordinator},
     {"--storage", "URI", "where the job is kept; without it, JOB is an id", take_storage},
     {"--json", NULL, "JSON instead of text", take_json},
+    {"--yes", NULL, "repair: also while members beat", take_yes},
     {"-o", "FORM", "table, csv, tsv, json, jsonl, vertical, markdown", take_form},
     {"--config", "FILE", "settings from this file, instead of spate.yaml", take_config},
     {"-s", "KEY=VALUE", "a setting", take_setting},
@@ -195,6 +204,16 @@ static int show_status(spate_session *session, const struct coord_arguments *sel
     return code;
 }
 
+static int repair(spate_session *session, const struct coord_arguments *self)
+{
+    const char *done;
+    if (spate_coord_repair(session, self->words[1], self->yes ? SPATE_REPAIR_ANYWAY : 0, &done) != SPATE_OK) {
+        return fail(session);
+    }
+    fputs(done, stdout);
+    return 0;
+}
+
 static const struct {
     const char *name, *summary;
     int (*run)(spate_session *session, const struct coord_arguments *self);
@@ -204,6 +223,7 @@ static const struct {
     {"tasks", "every task, its owner, and what it waits for", show_tasks},
     {"model", "the register that decides who may do what, as JSON", show_model},
     {"history", "the last 64 rounds: why each began, what moved, how long it took", show_history},
+    {"repair", "mend damaged registers: the model is made again from the job's record", repair},
 };
 
 static int usage(void)

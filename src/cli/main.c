@@ -313,7 +313,7 @@ static const struct command commands[] = {
     {"savepoint", "JOB", "keep a job's state, running or not (--to PLACE)", command_savepoint, true},
     {"state", "ls|show|export", "look into a checkpoint or savepoint", command_state, true},
     {"ctl", "JOB VERB", "change a job that runs, by its control log; spate ctl verbs", command_ctl},
-    {"coord", "VERB JOB", "the processes that run a job: status, members, tasks, model, history", command_coord},
+    {"coord", "VERB JOB", "the processes that run a job: status, members, tasks, model, history, repair", command_coord},
     {"storage", "VERB", "look at and tend what jobs keep; spate storage help", storage_command, true},
     {"functions", "[NAME]", "the functions", command_reference},
     {"connectors", "[NAME]", "the connectors and their options", command_reference},
