@@ -1,7 +1,7 @@
 # What people type. meson and ninja do the work; the first build installs what is missing (scripts/install-dependencies).
 BUILD ?= build
 SPATE = $(BUILD)/spate
-.PHONY: all spate everything demo test simulate test-drivers test-crash test-memory bench check format install clean dependencies
+.PHONY: all spate everything demo test simulate test-drivers test-cluster test-crash test-memory bench check format install clean dependencies
 
 all: spate
 # The program, its modules and the library; tests are built when they are run.
@@ -26,6 +26,11 @@ test: everything
 test-drivers: everything
 	@scripts/install-dependencies build test
 	@tests/cluster/drivers $(BUILD) $(DRIVER)
+
+# Jobs on several processes, killed, frozen, cut off (docs/cluster.md): DRIVER='local zookeeper zookeeper3 azure'; ONLY=C3,C5 for some of them.
+test-cluster: everything
+	@scripts/install-dependencies build test
+	@tests/cluster/scenarios/run $(BUILD) $(if $(ONLY),--only $(ONLY)) $(or $(DRIVER),local)
 
 # The long one: KILLS=500; SEED and JOB as a failure printed them.
 test-crash: everything
