@@ -117,7 +117,7 @@ static enum status look(struct cluster_job *job, struct presence *presence, stru
 /* A member that beats within the ttl lives; one that is known to have ended need not be waited for. */
 static enum status check_silence(struct cluster_job *job, const struct job_record *record, int64_t ttl_us, struct error *err)
 {
-    struct presence first, now;
+    struct presence first = {0}, now;
     int64_t until_us = now_us() + ttl_us;
     TRY(look(job, &first, err));
     for (now = first; now.alive > 0 && now.beats == first.beats && now_us() < until_us;) {
