@@ -27,6 +27,8 @@ struct spate_worker_options {
     size_t size;      /* sizeof(struct spate_worker_options), set by the caller */
     const char *id;   /* of this process in all its jobs; NULL: one is made of the host's name and the process's number */
     const char *jobs; /* pattern of names, '*' and '?'; NULL: all jobs */
+    const char *host; /* NULL: the host's own name. A copy of a task's state is never on its own host, */
+    const char *rack; /* nor, where racks are known, in its rack */
     int until_ended;  /* 1: it ends when all the jobs that it has joined have ended, and it has joined one */
     spate_notice_function notice;
     void *notice_context;

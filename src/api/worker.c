@@ -67,7 +67,12 @@ static void read_line(const char *path, char *line, size_t size)
 
 static enum status name_process(struct spate_worker *self, struct error *err)
 {
-    (void)gethostname(self->host, sizeof self->host - 1);
+    if (self->options.host != NULL) {
+        snprintf(self->host, sizeof self->host, "%s", self->options.host);
+    } else {
+        (void)gethostname(self->host, sizeof self->host - 1);
+    }
+    snprintf(self->rack, sizeof self->rack, "%s", self->options.rack == NULL ? "" : self->options.rack);
     read_line("/proc/sys/kernel/random/boot_id", self->boot, sizeof self->boot);
     snprintf(self->build, sizeof self->build, "%s", spate_version());
     const char *id = self->options.id;

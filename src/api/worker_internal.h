@@ -11,6 +11,7 @@
 #include "api/cluster_job.h"
 #include "cluster/control/leading.h"
 #include "job/edits_group.h"
+#include "job/standby.h"
 #include "job/task_host.h"
 #include "spate/worker.h"
 #include "storage/job_definition.h"
@@ -22,7 +23,7 @@ struct spate_worker {
     const char **settings;  /* for the sessions of tasks: without cluster.*; NULL-terminated */
     struct cluster_timing timing;
     char id[LIFE_ID_MAX + 1];
-    char host[256], boot[64], build[64];
+    char host[256], rack[256], boot[64], build[64];
     struct worker_job *jobs;
     int64_t looked_us;
     bool joined; /* a job, at some time */
@@ -71,6 +72,7 @@ struct worker_job {
     struct task_host *host;
     struct runner *runner;
     struct edits_group *edits;
+    struct standby *standby; /* NULL: no folder could be made for copies */
     struct leading *leading;
     struct worker_savepoint savepoint;
     struct leader_control control; /* that of `leading`, and the end of a bounded job */

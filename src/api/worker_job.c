@@ -42,6 +42,40 @@ static enum status control_turn(void *context, const struct control_view *view, 
     return STATUS_OK;
 }
 
+static void follow(void *context, uint64_t task, bool follow)
+{
+    const struct worker_job *job = context;
+    if (job->standby != NULL) {
+        standby_follow(job->standby, task, follow);
+    }
+}
+
+static void tell_copy(void *context, uint64_t task, bool known, uint64_t lag_bytes, uint64_t seq)
+{
+    const struct worker_job *job = context;
+    task_host_tell_copy(job->host, task, known, lag_bytes, seq);
+}
+
+/* Without a folder for copies the process still works; it only takes over more slowly. */
+static void open_standby(struct worker_job *job)
+{
+    struct error trouble;
+    const char *folder = job->worker->session->settings.values.database_folder;
+    const struct standby_config config = {.storage = job->worker->session->storage,
+                                          .session = job->link.coordinator,
+                                          .prefix = job->link.prefix,
+                                          .job_id = job->id,
+                                          .parent = folder != NULL             ? folder
+                                                    : getenv("TMPDIR") != NULL ? getenv("TMPDIR")
+                                                                               : "/tmp",
+                                          .poll_us = job->worker->timing.poll.us,
+                                          .context = job,
+                                          .tell = tell_copy};
+    if (standby_open(&config, &job->standby, &trouble) != STATUS_OK) {
+        worker_tell(job->worker, "%s: no copies of state are kept here: %s", job->name, trouble.text);
+    }
+}
+
 static enum status check_edit(void *context, const struct control_verb *verb, const struct control_propose *propose, struct error *err)
 {
     return edits_check(context, verb->name, propose->args, err);
@@ -61,10 +95,18 @@ static enum status start_runner(struct worker_job *job, struct error *err)
         .session = job->link.coordinator,
         .prefix = job->link.prefix,
         .processor = {.id = worker->id,
-                      .host = {.host = worker->host, .boot = worker->boot, .build = worker->build, .pid = getpid(), .weight = 1},
+                      .host = {.host = worker->host,
+                               .rack = worker->rack[0] == '\0' ? NULL : worker->rack,
+                               .boot = worker->boot,
+                               .build = worker->build,
+                               .pid = getpid(),
+                               .weight = 1},
                       .timing = &worker->timing,
                       .budget = &worker->session->budget},
-        .leader = {.timing = &worker->timing, .budget = &worker->session->budget, .control = &job->control},
+        .leader = {.timing = &worker->timing,
+                   .standbys = (uint32_t)worker->timing.standby_replicas,
+                   .budget = &worker->session->budget,
+                   .control = &job->control},
         .tasks = task_host_tasks(job->host),
         .stores = job->link.model.stores,
     };
@@ -100,9 +142,11 @@ static enum status join(struct worker_job *job, const struct cluster_job_facts *
                                             .session = job->link.coordinator,
                                             .pieces = facts->pieces,
                                             .context = job,
+                                            .follow = follow,
                                             .report = report,
                                             .ended = ended};
     TRY(task_host_open(&config, &job->host, err));
+    open_standby(job);
     return start_runner(job, err);
 }
 
@@ -132,6 +176,7 @@ void worker_job_close(struct worker_job *job)
         task_host_detach(job->host);
     }
     runner_close(job->runner);
+    standby_close(job->standby); /* it tells the host */
     task_host_close(job->host);
     edits_group_close(job->edits);
     leading_destroy(job->leading);

@@ -16,7 +16,7 @@ struct sql_task {
     struct task_run *run;
     struct arena *arena;
     struct job_definition definition;
-    char name[TASK_TEXT_BYTES];
+    char name[TASK_TEXT_BYTES], copies[STANDBY_PATH_BYTES];
     struct session_share share;
     struct checkpoint_task checkpoint;
     spate_session *session;

@@ -70,6 +70,18 @@ static int take_id(struct worker_arguments *self, const char *value)
     return 0;
 }
 
+static int take_host(struct worker_arguments *self, const char *value)
+{
+    self->options.host = value;
+    return 0;
+}
+
+static int take_rack(struct worker_arguments *self, const char *value)
+{
+    self->options.rack = value;
+    return 0;
+}
+
 static int take_config(struct worker_arguments *self, const char *value)
 {
     self->config = value;
@@ -84,6 +96,8 @@ static const struct {
     {"--storage", "URI", "where jobs and their checkpoints are kept", take_storage},
     {"--jobs", "PATTERN", "only jobs whose names fit: 'orders*'; else all", take_jobs},
     {"--id", "ID", "of this process; a process that takes its place later takes its id", take_id},
+    {"--host", "NAME", "where it runs, if the machine's own name does not say: copies of state are on other hosts", take_host},
+    {"--rack", "NAME", "its rack: copies of state are in other racks where there are any", take_rack},
     {"-s", "KEY=VALUE", "a setting; cluster.* are the timing of coordination", take_setting},
     {"--set", "KEY=VALUE", "the same", take_setting},
     {"--config", "FILE", "settings from this file, instead of spate.yaml", take_config},

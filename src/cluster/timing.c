@@ -37,14 +37,19 @@ static const struct option_def timing_options[] = {
      OPTION_INT64(struct cluster_timing, warmup_max),
      .check = option_check_positive,
      .summary = "Tasks that may warm up at other members at the same time."},
+    {.name = "cluster.standby.replicas",
+     OPTION_INT64(struct cluster_timing, standby_replicas),
+     .check = option_check_not_negative,
+     .summary = "Processes of other hosts that keep a copy of each task's newest checkpoint, to take it over sooner."},
 };
 
 /* In the order of timing_options. */
 static const char *const initial[][TIMING_PROFILE_COUNT] = {
-    {"3 s", "6 s", "15 s"},      {"500 ms", "1 s", "3 s"}, {"750 ms", "1500 ms", "3750 ms"}, {"500 ms", "1 s", "3 s"},
-    {"500 ms", "1 s", "3 s"},    {"250 ms", "1 s", "2 s"}, {"500 ms", "2 s", "3 s"},         {"3 s", "10 s", "15 s"},
-    {"20 s", "20 s", "20 s"},    {"30 s", "30 s", "30 s"}, {"10 s", "20 s", "30 s"},         {"10 min", "10 min", "10 min"},
-    {"16 mb", "16 mb", "16 mb"}, {"2", "2", "2"},
+    {"3 s", "6 s", "15 s"},      {"500 ms", "1 s", "3 s"}, {"750 ms", "1500 ms", "3750 ms"},
+    {"500 ms", "1 s", "3 s"},    {"500 ms", "1 s", "3 s"}, {"250 ms", "1 s", "2 s"},
+    {"500 ms", "2 s", "3 s"},    {"3 s", "10 s", "15 s"},  {"20 s", "20 s", "20 s"},
+    {"30 s", "30 s", "30 s"},    {"10 s", "20 s", "30 s"}, {"10 min", "10 min", "10 min"},
+    {"16 mb", "16 mb", "16 mb"}, {"2", "2", "2"},          {"1", "1", "1"},
 };
 _Static_assert(ARRAY_LENGTH(initial) == ARRAY_LENGTH(timing_options), "a default for each option");
 

@@ -26,6 +26,7 @@ struct cluster_timing {
     struct duration warmup_timeout;
     struct byte_size standby_max_lag;
     int64_t warmup_max;
+    int64_t standby_replicas;
 };
 
 enum timing_profile { TIMING_LOCAL, TIMING_PUSHED, TIMING_POLLED, TIMING_PROFILE_COUNT };

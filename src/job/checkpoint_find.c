@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "job/checkpointer_internal.h"
 #include "job/job_lock.h"
+#include "job/state_copies.h"
 #include "job/tick_record.h"
 
 /* ---- the record ---- */
@@ -277,6 +278,11 @@ enum status checkpointer_fall_back(struct checkpointer *self, const struct error
 static enum status read_stored(void *context, const struct checkpoint_file *file, const struct object_sink *sink, struct error *err)
 {
     const struct checkpointer *self = context;
+    enum status status;
+    bool copies = !self->from_savepoint && self->spec.task != NULL && self->spec.task->copies != NULL;
+    if (copies && state_copies_give(self->spec.task->copies, file, sink, &status, err)) {
+        return status;
+    }
     return self->from_savepoint ? savepoint_open_file(&self->savepoint, file, sink, err)
                                 : checkpoint_open_file(self->spec.storage, file, sink, err);
 }

@@ -76,6 +76,7 @@ struct checkpoint_task {
     struct cluster_session *session;
     const char *prefix; /* of the job's registers: "jobs/<id>" */
     const char *job;    /* id or name; NULL: checkpointer_spec.job */
+    const char *copies; /* folder that may have local copies of its files (job/state_copies.h); NULL: none */
 };
 struct checkpointer_spec {
     struct storage *storage;            /* open as long as the checkpointer */

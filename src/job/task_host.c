@@ -301,12 +301,12 @@ static void suspend(void *context, bool suspended)
     pthread_mutex_unlock(&host->mutex);
 }
 
-/* State is in the storage, where every process reaches it: a copy ahead of time would save nothing but the reading. */
 static void follow(void *context, uint64_t task, bool follow)
 {
-    (void)context;
-    (void)task;
-    (void)follow;
+    struct task_host *host = context;
+    if (host->config.follow != NULL) {
+        host->config.follow(host->config.context, task, follow);
+    }
 }
 
 static void report(void *context, const char *text)
@@ -352,6 +352,17 @@ void task_host_attach(struct task_host *host, struct runner *runner)
     pthread_mutex_lock(&host->mutex);
     host->runner = runner;
     pthread_cond_broadcast(&host->changed);
+    pthread_mutex_unlock(&host->mutex);
+}
+
+void task_host_tell_copy(struct task_host *host, uint64_t task, bool known, uint64_t lag_bytes, uint64_t seq)
+{
+    const struct cluster_event event = {
+        .kind = EVENT_LOCAL_STATE, .task = task, .standby = true, .known = known, .lag_bytes = lag_bytes, .seq = seq};
+    pthread_mutex_lock(&host->mutex);
+    if (host->runner != NULL) {
+        post(host, &event);
+    }
     pthread_mutex_unlock(&host->mutex);
 }
 

@@ -54,7 +54,9 @@ struct task_host_config {
     const char *job_id, *prefix;
     struct cluster_session *session;
     uint32_t pieces;
-    void *context; /* of the two below */
+    void *context; /* of those below */
+    /* A copy of the task's state is wanted here, or not any more. NULL: none are kept. */
+    void (*follow)(void *context, uint64_t task, bool follow);
     void (*report)(void *context, const char *text);
     void (*ended)(void *context, int32_t code); /* of the whole: see runner.h */
 };
@@ -64,6 +66,8 @@ const struct runner_tasks *task_host_tasks(struct task_host *host); /* for runne
 void task_host_attach(struct task_host *host, struct runner *runner);
 /* The job was killed: all runs end without a commit; the process still leaves in order. */
 void task_host_kill(struct task_host *host);
+/* How far a copy is: for the leader. known false: there is none any more. */
+void task_host_tell_copy(struct task_host *host, uint64_t task, bool known, uint64_t lag_bytes, uint64_t seq);
 /* Before runner_close: nothing is told to the runner any more, and what still runs is abandoned. */
 void task_host_detach(struct task_host *host);
 /* After runner_close: waits for what still runs. NULL is allowed. */
