@@ -29,6 +29,7 @@ struct spate_worker_options {
     const char *jobs; /* pattern of names, '*' and '?'; NULL: all jobs */
     const char *host; /* NULL: the host's own name. A copy of a task's state is never on its own host, */
     const char *rack; /* nor, where racks are known, in its rack */
+    int once;         /* 1: a coordination service that does not answer at the start is an error; else it is tried again and again */
     int until_ended;  /* 1: it ends when all the jobs that it has joined have ended, and it has joined one */
     spate_notice_function notice;
     void *notice_context;

@@ -25,11 +25,12 @@ enum status cluster_job_facts(const struct job_record *record, struct arena *are
     *facts = (struct cluster_job_facts){.pieces = (uint32_t)json_integer_value(json_object_get(cluster, "pieces")),
                                         .bounded = json_is_true(json_object_get(cluster, "bounded")),
                                         .unfenced = json_is_true(json_object_get(cluster, "unfenced"))};
-    const char *failure = json_string_value(json_object_get(cluster, "failure"));
+    const char *end = json_string_value(json_object_get(cluster, "end"));
     facts->reason = arena_format(arena, "%s", reason == NULL ? "" : reason);
-    facts->failure = failure == NULL ? NULL : arena_format(arena, "%s", failure);
+    facts->end = end == NULL ? NULL : arena_format(arena, "%s", end);
     json_decref(extra);
-    return facts->reason != NULL && (failure == NULL || facts->failure != NULL) ? STATUS_OK : error_set(err, ERROR_BUDGET_SPENT, "no room for a job's record");
+    return facts->reason != NULL && (end == NULL || facts->end != NULL) ? STATUS_OK
+                                                                        : error_set(err, ERROR_BUDGET_SPENT, "no room for a job's record");
 }
 
 static enum status facts_text(const struct job_record *record, const struct cluster_job_facts *facts, struct arena *arena,
@@ -40,8 +41,8 @@ static enum status facts_text(const struct job_record *record, const struct clus
     root = root == NULL ? json_object() : root;
     json_t *cluster = json_pack("{sIsbsbss}", "pieces", (json_int_t)facts->pieces, "bounded", facts->bounded, "unfenced", facts->unfenced,
                                 "reason", facts->reason);
-    if (facts->failure != NULL) {
-        json_object_set_new(cluster, "failure", json_string(facts->failure));
+    if (facts->end != NULL) {
+        json_object_set_new(cluster, "end", json_string(facts->end));
     }
     json_object_set_new(root, "cluster", cluster);
     TRY(document_write(root, arena, &text, err));
@@ -68,7 +69,7 @@ static enum status write_facts(struct storage *storage, const char *id, const st
     return error_set(err, ERROR_STORE_UNAVAILABLE, "the record of job %s changes too fast to be written", id);
 }
 
-enum status cluster_job_note_failure(struct cluster_job *job, const char *id, const char *failure, struct error *err)
+enum status cluster_job_note_end(struct cluster_job *job, const char *id, const char *end, struct error *err)
 {
     struct arena *arena;
     struct job_record record;
@@ -80,8 +81,8 @@ enum status cluster_job_note_failure(struct cluster_job *job, const char *id, co
     if (status == STATUS_OK && result == OBJECT_OK) {
         status = cluster_job_facts(&record, arena, &shared, &facts, err);
     }
-    if (status == STATUS_OK && result == OBJECT_OK && (failure != NULL || facts.failure != NULL)) {
-        facts.failure = failure;
+    if (status == STATUS_OK && result == OBJECT_OK && (end != NULL || facts.end != NULL)) {
+        facts.end = end;
         status = write_facts(job->session->storage, id, &facts, arena, err);
     }
     arena_destroy(arena);
@@ -90,27 +91,38 @@ enum status cluster_job_note_failure(struct cluster_job *job, const char *id, co
 
 /* ---- one job's registers ---- */
 
+enum status cluster_job_open_on(spate_session *session, struct cluster_session *coordinator, const char *id, struct cluster_job *job,
+                                struct error *err)
+{
+    const struct runner_stores *bodies;
+    *job = (struct cluster_job){.session = session, .coordinator = coordinator, .lent = true};
+    TRY(cluster_stores_open(session->storage, coordinator, id, &job->stores, &bodies, err));
+    random_open(&job->random, 0);
+    edits_prefix(id, job->prefix);
+    job->model = (struct model_register){coordinator, job->prefix, bodies, &session->budget, &job->random};
+    return STATUS_OK;
+}
+
 enum status cluster_job_open(spate_session *session, const char *id, struct cluster_job *job, struct error *err)
 {
     static const struct cluster_environment environment = {.clock = &clock_boot};
-    const struct runner_stores *bodies;
+    struct cluster_session *coordinator;
     *job = (struct cluster_job){.session = session};
-    TRY(coordinator_open(session, "a job on several processes", &environment, &job->coordinator, err));
-    enum status status = cluster_stores_open(session->storage, job->coordinator, id, &job->stores, &bodies, err);
+    TRY(coordinator_open(session, "a job on several processes", &environment, &coordinator, err));
+    enum status status = cluster_job_open_on(session, coordinator, id, job, err);
+    job->lent = false;
     if (status != STATUS_OK) {
         cluster_job_close(job);
-        return status;
     }
-    random_open(&job->random, 0);
-    snprintf(job->prefix, sizeof job->prefix, "jobs/%s", id);
-    job->model = (struct model_register){job->coordinator, job->prefix, bodies, &session->budget, &job->random};
-    return STATUS_OK;
+    return status;
 }
 
 void cluster_job_close(struct cluster_job *job)
 {
     cluster_stores_close(job->stores);
-    cluster_close(job->coordinator, true);
+    if (!job->lent) {
+        cluster_close(job->coordinator, true);
+    }
     job->stores = NULL;
     job->coordinator = NULL;
 }
@@ -180,7 +192,8 @@ static enum status plan_facts(const spate_result *result, struct cluster_job_fac
 }
 
 /* The job's record; *found: it was there. */
-static enum status take_record(const spate_result *result, struct job_record *record, bool *found, struct error *err)
+static enum status take_record(const spate_result *result, const struct cluster_job_facts *facts, struct job_record *record, bool *found,
+                               struct error *err)
 {
     struct storage *storage = result->session->storage;
     enum object_result outcome;
@@ -189,6 +202,7 @@ static enum status take_record(const spate_result *result, struct job_record *re
     *found = outcome == OBJECT_OK;
     if (!*found) {
         *record = (struct job_record){.name = result->job_name, .desired = DESIRED_RUNNING};
+        TRY(facts_text(record, facts, result->arena, &record->extra, err));
         TRY(job_record_create(storage, record, result->arena, &outcome, err));
         *found = outcome == OBJECT_CONFLICT;
         memcpy(id, record->id, sizeof id);
@@ -220,13 +234,16 @@ static enum status check_found(const spate_result *result, const struct cluster_
     bool shared;
     TRY(cluster_job_facts(record, result->arena, &shared, &before, err));
     TRY(model_register_read(&job->model, result->arena, &found, &model, &version, err));
-    bool rests = model == NULL || is_at_rest(model->state);
+    bool rests = model == NULL || is_at_rest(model->state), finished = model != NULL && model->state == MODEL_FINISHED;
     model_unref(model);
     if (!shared) {
         return refuse_taken(result, "is there already, as a job of one process (spate run)", err);
     }
     if (!rests) {
         return refuse_taken(result, "is submitted already", err);
+    }
+    if (finished) {
+        return refuse_taken(result, "has finished", err);
     }
     return before.pieces == facts->pieces ? STATUS_OK : refuse_taken(result, "has ended with the state of another number of tasks", err);
 }
@@ -334,10 +351,10 @@ enum status cluster_job_submit(spate_result *result, const char **message, struc
     if (session->script == NULL) {
         return error_set(err, ERROR_MISUSE, "a session that submits jobs must know its script (spate_session_script)");
     }
-    TRY(take_record(result, &record, &found, err));
+    TRY(take_record(result, &facts, &record, &found, err));
     if (found && session->replaces) {
         TRY(replace(result, &record, err));
-        TRY(take_record(result, &record, &found, err));
+        TRY(take_record(result, &facts, &record, &found, err));
     }
     TRY(cluster_job_open(session, record.id, &job, err));
     enum status status = submit_to(result, &job, &record, found, &facts, err);

@@ -3,7 +3,7 @@
  * For         sessions that submit (statement.c), operations from outside, workers.
  * Shape       A submitted job has its record and definition in the storage and the register "jobs/<id>/model" in the coordination service;
  *             workers find it there (worker.c). The record outlives the coordinator; what the record's `extra` has as "cluster" makes it a
- *             job of several processes: {"cluster":{"pieces":4,"bounded":true,"unfenced":false,"reason":"...","failure":"..."}}
+ *             job of several processes: {"cluster":{"pieces":4,"bounded":true,"unfenced":false,"reason":"...","end":"finished"}}
  * States      of the model: RUNNING, PAUSED (workers have it); STOPPED, FINISHED, FAILED (they leave it in order), KILLED (at once).
  * Threads     The session's.
  */
@@ -18,7 +18,7 @@ struct cluster_job_facts {
     uint32_t pieces; /* tasks; 0: one task, the whole */
     bool bounded, unfenced;
     const char *reason;
-    const char *failure; /* why it has failed; NULL: it has not */
+    const char *end; /* "finished", or why it has failed: no worker looks at it any more; NULL: neither */
 };
 /* *shared false: a job of one process. */
 enum status cluster_job_facts(const struct job_record *record, struct arena *arena, bool *shared, struct cluster_job_facts *facts,
@@ -29,12 +29,16 @@ struct cluster_stores; /* job/cluster_stores.h */
 struct cluster_job {
     spate_session *session;
     struct cluster_session *coordinator;
+    bool lent; /* the coordinator's session is another's */
     struct cluster_stores *stores;
     struct model_register model;
     struct random_source random;
     char prefix[EDITS_PREFIX_BYTES];
 };
 enum status cluster_job_open(spate_session *session, const char *id, struct cluster_job *job, struct error *err);
+/* Over a session that is there. */
+enum status cluster_job_open_on(spate_session *session, struct cluster_session *coordinator, const char *id, struct cluster_job *job,
+                                struct error *err);
 void cluster_job_close(struct cluster_job *job);
 
 /* An INSERT that is planned: submitted instead of run. *message: for people, in the result's arena. */
@@ -46,8 +50,8 @@ enum status cluster_job_fill_tasks(struct model *model, uint32_t pieces, struct 
 /* CONFLICT: there is one. */
 enum status cluster_job_create_model(const struct cluster_job *job, const struct job_record *record, const struct cluster_job_facts *facts,
                                      uint64_t version, struct arena *arena, enum cluster_result *result, struct error *err);
-/* Why it has failed, into the record, for `spate job show`; NULL: it has not, any more. */
-enum status cluster_job_note_failure(struct cluster_job *job, const char *id, const char *failure, struct error *err);
+/* facts.end, into the record. */
+enum status cluster_job_note_end(struct cluster_job *job, const char *id, const char *end, struct error *err);
 /* Waits until no process is a member any more. */
 enum status cluster_job_await_leave(struct cluster_job *job, int64_t timeout_us, struct error *err);
 

@@ -254,7 +254,7 @@ static enum status restart(struct restarting *self, const struct job_record *rec
         raised.term_floor = (int64_t)self->term;
         TRY(cluster_job_create_model(self->job, &raised, self->facts, self->epoch, arena, &result, err));
     }
-    TRY(cluster_job_note_failure(self->job, record->id, NULL, err));
+    TRY(cluster_job_note_end(self->job, record->id, NULL, err));
     return job_record_mark(self->job->session->storage, record->id, DESIRED_RUNNING, err);
 }
 

@@ -195,7 +195,7 @@ static enum status show_shared(struct operation *self, const struct job_record *
     TRY(cluster_job_facts(record, self->result->arena, &shared, &facts, err));
     if (shared) {
         add_pair(self, "tasks", arena_format(self->result->arena, "%u: %s", facts.pieces == 0 ? 1 : facts.pieces, facts.reason));
-        add_pair(self, "failure", facts.failure);
+        add_pair(self, "failure", facts.end == NULL || strcmp(facts.end, "finished") == 0 ? NULL : facts.end);
     }
     return STATUS_OK;
 }

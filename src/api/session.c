@@ -34,9 +34,9 @@ static enum status session_apply(spate_session *session, const char *setting, st
     return settings_set(&session->settings, key, equals + 1, &message, err);
 }
 
-static enum status session_init(spate_session *session, const char *const *settings, struct error *err)
+static enum status session_init(spate_session *session, const char *const *settings, struct budget *parent, struct error *err)
 {
-    budget_init(&session->budget, NULL, "process", budget_default_limit());
+    budget_init(&session->budget, parent, parent == NULL ? "process" : "task", budget_default_limit());
     session->clock = &clock_system;
     TRY_ALLOC(session->arena, arena_create(&session->budget, "session"), err);
     TRY_ALLOC(session->catalog, catalog_create(&session->budget), err);
@@ -50,7 +50,7 @@ static enum status session_init(spate_session *session, const char *const *setti
     return STATUS_OK;
 }
 
-int spate_session_open(const char *const *settings, spate_session **session)
+int session_open_below(const char *const *settings, struct budget *parent, spate_session **session)
 {
     spate_session *created = calloc(1, sizeof *created);
     *session = created;
@@ -58,8 +58,13 @@ int spate_session_open(const char *const *settings, spate_session **session)
         return SPATE_ERROR_LIMIT;
     }
     pthread_mutex_init(&created->mutex, NULL);
-    enum status status = session_init(created, settings, &created->error);
+    enum status status = session_init(created, settings, parent, &created->error);
     return status == STATUS_OK ? SPATE_OK : session_fail(created, status);
+}
+
+int spate_session_open(const char *const *settings, spate_session **session)
+{
+    return session_open_below(settings, NULL, session);
 }
 
 void spate_session_close(spate_session *session)

@@ -92,6 +92,8 @@ struct spate_result {
 
 /* The budget follows taskmanager.memory.process.size; call after settings have changed. */
 void session_follow_settings(spate_session *session);
+/* As spate_session_open, with a share of another's memory. */
+int session_open_below(const char *const *settings, struct budget *parent, spate_session **session);
 /* Sets the session's error and gives its public class. */
 int session_fail(spate_session *session, enum status status);
 void session_tell(spate_session *session, const char *format, ...) PRINTF_LIKE(2, 3);

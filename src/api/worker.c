@@ -6,10 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/coordinator.h"
 #include "api/public_error.h"
 #include "api/worker_internal.h"
 
-enum { LOOK_US = 1000000, STEP_US = 20000, LINE_BYTES = 2048, TIMING_MAX = 32, SETTINGS_MAX = 256 };
+enum { LOOK_US = 1000000, AGAIN_US = 10000000, STEP_US = 20000, LINE_BYTES = 2048, TIMING_MAX = 32, SETTINGS_MAX = 256 };
 
 void worker_tell(struct spate_worker *worker, const char *format, ...)
 {
@@ -26,7 +27,24 @@ void worker_tell(struct spate_worker *worker, const char *format, ...)
     pthread_mutex_unlock(&worker->telling);
 }
 
+/* What stays wrong is told once in a while. */
+static void tell_trouble(struct spate_worker *worker, const char *what, const struct error *trouble)
+{
+    int64_t now_us = clock_boot.monotonic_us(&clock_boot);
+    if (strcmp(worker->trouble, trouble->text) != 0 || now_us - worker->trouble_us > AGAIN_US) {
+        snprintf(worker->trouble, sizeof worker->trouble, "%s", trouble->text);
+        worker->trouble_us = now_us;
+        worker_tell(worker, "%s: %s", what, trouble->text);
+    }
+}
+
 /* ---- opening ---- */
+
+static enum status connect(struct spate_worker *self, struct error *err)
+{
+    static const struct cluster_environment environment = {.clock = &clock_boot};
+    return self->looking != NULL ? STATUS_OK : coordinator_open(self->session, "what a worker works on", &environment, &self->looking, err);
+}
 
 /* cluster.* are the worker's timing; all others are the sessions'. */
 static enum status split_settings(struct spate_worker *self, const char *const *settings, struct cluster_option *timing, size_t *count,
@@ -105,12 +123,17 @@ static enum status open_worker(struct spate_worker *self, const char *const *set
         return err->status;
     }
     TRY(name_process(self, err));
+    TRY(durable_storage(self->session, err));
     const char *uri = self->session->settings.values.coordinator_uri;
-    if (uri == NULL) {
-        return error_set(err, ERROR_MISSING_OPTION, "a worker needs a coordination service: --coordinator URI, or 'coordinator.uri'");
+    if (uri != NULL) {
+        TRY(timing_read(timing_profile_of(scheme_of(uri, scheme)), timing, count, &self->timing, err));
     }
-    TRY(timing_read(timing_profile_of(scheme_of(uri, scheme)), timing, count, &self->timing, err));
-    return durable_storage(self->session, err);
+    enum status status = connect(self, err);
+    if (status == STATUS_UNAVAILABLE && !self->options.once) {
+        tell_trouble(self, "the coordination service cannot be reached, and is tried again", err);
+        return STATUS_OK;
+    }
+    return status;
 }
 
 int spate_worker_open(const char *const *settings, const struct spate_worker_options *options, spate_worker **worker,
@@ -146,6 +169,7 @@ void spate_worker_close(spate_worker *worker)
         worker_job_close(worker->jobs);
         worker->jobs = next;
     }
+    cluster_close(worker->looking, true);
     spate_session_close(worker->session);
     free(worker->settings);
     arena_destroy(worker->arena);
@@ -178,7 +202,7 @@ static enum status is_at_work(struct spate_worker *worker, const struct job_reco
     struct cluster_version version;
     enum cluster_result result;
     *at_work = false;
-    TRY(cluster_job_open(worker->session, record->id, &link, err));
+    TRY(cluster_job_open_on(worker->session, worker->looking, record->id, &link, err));
     arena = arena_create(&worker->session->budget, "a job");
     enum status status = arena == NULL ? error_set(err, ERROR_BUDGET_SPENT, "no room for a job")
                                        : model_register_read(&link.model, arena, &result, &model, &version, err);
@@ -197,12 +221,12 @@ static enum status look_at(struct spate_worker *worker, const struct job_record 
     struct worker_job *job;
     struct arena *arena;
     bool shared = false, at_work = false;
-    if (record->desired == DESIRED_KILLED || has_joined(worker, record->id)) {
+    if (record->desired == DESIRED_KILLED || record->desired == DESIRED_STOPPED || has_joined(worker, record->id)) {
         return STATUS_OK;
     }
     TRY_ALLOC(arena, arena_create(&worker->session->budget, "a job's record"), err);
     enum status status = cluster_job_facts(record, arena, &shared, &facts, err);
-    if (status == STATUS_OK && shared) {
+    if (status == STATUS_OK && shared && facts.end == NULL) {
         status = is_at_work(worker, record, &at_work, err);
     }
     if (status == STATUS_OK && at_work) {
@@ -226,7 +250,7 @@ static enum status visit(void *context, const struct job_record *record, bool *s
     (void)err;
     *stop = atomic_load(&worker->leaving);
     if (!*stop && look_at(worker, record, &trouble) != STATUS_OK) {
-        worker_tell(worker, "%s: cannot be joined now: %s", record->name, trouble.text);
+        tell_trouble(worker, record->name, &trouble);
     }
     return STATUS_OK;
 }
@@ -235,11 +259,14 @@ static void look_for_jobs(struct spate_worker *worker)
 {
     struct error trouble;
     int64_t now_us = clock_boot.monotonic_us(&clock_boot);
-    if (atomic_load(&worker->leaving) || (worker->looked_us != 0 && now_us - worker->looked_us < LOOK_US)) {
+    int64_t pause_us = worker->timing.heartbeat.us > LOOK_US ? worker->timing.heartbeat.us : LOOK_US;
+    if (atomic_load(&worker->leaving) || (worker->looked_us != 0 && now_us - worker->looked_us < pause_us)) {
         return;
     }
-    if (job_record_list(worker->session->storage, worker->options.jobs, visit, worker, &trouble) != STATUS_OK) {
-        worker_tell(worker, "the storage cannot be looked at now: %s", trouble.text);
+    if (connect(worker, &trouble) != STATUS_OK) {
+        tell_trouble(worker, "the coordination service cannot be reached, and is tried again", &trouble);
+    } else if (job_record_list(worker->session->storage, worker->options.jobs, visit, worker, &trouble) != STATUS_OK) {
+        tell_trouble(worker, "the storage cannot be looked at now", &trouble);
     }
     worker->looked_us = clock_boot.monotonic_us(&clock_boot);
 }

@@ -44,7 +44,7 @@ static void end_job(struct worker_job *job, uint64_t task, const struct error *f
     char name[TASK_TEXT_BYTES], text[sizeof failure->text + 100];
     snprintf(text, sizeof text, "task %s: %s [SPATE-%04d]", task_text(task, name), failure->text, (int)failure->code);
     worker_tell(job->worker, "%s: failed %d times at the same place, so the job has failed: %s", job->name, FAILURES_MAX, text);
-    if (cluster_job_note_failure(&job->link, job->id, text, &ignored) != STATUS_OK ||
+    if (cluster_job_note_end(&job->link, job->id, text, &ignored) != STATUS_OK ||
         cluster_job_end(&job->link, MODEL_FAILED, &result, &was, &ignored) != STATUS_OK) {
         worker_tell(job->worker, "%s: that cannot be written now: %s", job->name, ignored.text);
     }

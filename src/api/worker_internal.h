@@ -25,7 +25,9 @@ struct spate_worker {
     char id[LIFE_ID_MAX + 1];
     char host[256], rack[256], boot[64], build[64];
     struct worker_job *jobs;
-    int64_t looked_us;
+    struct cluster_session *looking; /* at jobs that it has not joined; NULL: not connected yet */
+    char trouble[1000];              /* that was told last */
+    int64_t looked_us, trouble_us;
     bool joined; /* a job, at some time */
     atomic_bool leaving;
     int outcome; /* enum spate_worker_state, the gravest of the jobs that it has left */

@@ -228,6 +228,19 @@ static enum status look_for_the_end(struct worker_job *job, struct error *err)
     return status;
 }
 
+/* In the record, so that nobody asks the coordination service for it again and again. Before this process leaves: whoever starts the job again
+ * waits for that. */
+static enum status note_end(struct worker_job *job, enum model_state state, struct error *err)
+{
+    if (job->leaves) {
+        return STATUS_OK;
+    }
+    if (state == MODEL_FINISHED) {
+        return cluster_job_note_end(&job->link, job->id, "finished", err);
+    }
+    return state == MODEL_STOPPED ? job_record_mark(job->worker->session->storage, job->id, DESIRED_STOPPED, err) : STATUS_OK;
+}
+
 enum status worker_job_step(struct worker_job *job, bool *over, struct error *err)
 {
     struct runner_status status;
@@ -242,6 +255,7 @@ enum status worker_job_step(struct worker_job *job, bool *over, struct error *er
         task_host_kill(job->host);
     }
     if (status.model == MODEL_STOPPED || status.model == MODEL_FAILED || status.model == MODEL_FINISHED || job->killed) {
+        TRY(note_end(job, status.model, err));
         worker_job_leave(job);
         return STATUS_OK;
     }

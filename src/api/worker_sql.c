@@ -106,7 +106,7 @@ static enum status open_session(struct sql_task *self, struct error *err)
     TRY(read_definition(self, err));
     TRY(collect_settings(self, settings, err));
     TRY(enter_folder(self->definition.folder, err));
-    int opened = spate_session_open(settings, &self->session);
+    int opened = session_open_below(settings, &self->job->worker->session->budget, &self->session);
     if (self->session == NULL) {
         return error_set(err, ERROR_BUDGET_SPENT, "no room for the session of a task");
     }

@@ -109,6 +109,7 @@ static int print_help(void)
     for (size_t i = 0; i < ARRAY_LENGTH(flags); i++) {
         printf("  %-15s%-11s%s\n", flags[i].name, flags[i].value, flags[i].summary);
     }
+    printf("  %-26s%s\n", "--once", "end with an error when the coordination service cannot be reached at the start");
     printf("  %-26s%s\n", "--until-ended", "end when all jobs that it has joined have ended");
     printf("\nSIGTERM leaves in order: tasks commit, others take over. A second one ends at once.\n"
            "exit codes: 0 left, 1 a task could not end in order, 2 usage, 3 the id is another living process's, or something cannot be "
@@ -121,8 +122,8 @@ static int parse(struct worker_arguments *self, int argc, char **argv)
     int code = 0;
     for (int at = 1; at < argc && code == 0; at++) {
         size_t i = 0;
-        if (strcmp(argv[at], "--until-ended") == 0) {
-            self->options.until_ended = 1;
+        if (strcmp(argv[at], "--until-ended") == 0 || strcmp(argv[at], "--once") == 0) {
+            *(argv[at][2] == 'u' ? &self->options.until_ended : &self->options.once) = 1;
             continue;
         }
         while (i < ARRAY_LENGTH(flags) && strcmp(argv[at], flags[i].name) != 0) {
