@@ -9,7 +9,7 @@
 #include "job/edits.h"
 
 enum { AT_WORK = -1, ENDS_LOOK_US = 1000000 };
-static const char *const verb_sets[] = {"core/1"};
+static const char *const verb_sets[] = {"core/1", "app/1"};
 
 static void report(void *context, const char *text)
 {
