@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control.h"
 #include "simulation.h"
 
 struct life_state *checks_life(struct world *world, uint64_t incarnation)
@@ -115,10 +116,10 @@ static void check_members(struct world *world, const struct model *old, const st
 static bool commit_is_on_its_way(const struct world *world, struct life from, uint64_t task)
 {
     for (uint32_t i = 0; i < world->heap_count; i++) {
-        const struct operation *operation = world->heap[i].operation;
-        if (world->heap[i].type != WORLD_EXECUTE || !operation->commit || operation->records ||
-            operation->life.incarnation != from.incarnation || world->commit_kind != COMMIT_KAFKA ||
-            world->producers[operation->seat] != operation->producer) {
+        const struct world_event *event = &world->slots[world->heap[i].slot];
+        const struct operation *operation = event->operation;
+        if (event->type != WORLD_EXECUTE || !operation->commit || operation->records || operation->life.incarnation != from.incarnation ||
+            world->commit_kind != COMMIT_KAFKA || world->producers[operation->seat] != operation->producer) {
             continue;
         }
         for (uint32_t k = 0; k < operation->entry_count; k++) {
@@ -162,6 +163,9 @@ void checks_model_written(struct world *world, const struct operation *operation
     world->version_since_us = now->version == old->version ? world->version_since_us : world->now_us;
     for (uint32_t i = 0; i < now->task_count; i++) {
         const struct model_task *task = &now->tasks[i], *before = model_find_task(old, task->task);
+        if (!task->retired && (before == NULL || before->retired)) {
+            services_record(world, task->task)->return_epoch = task->epoch;
+        }
         if (before != NULL) {
             check_opened(world, before, task);
             sometimes_hits[SOMETIMES_CLOSED_TASK_MOVES] +=
@@ -250,6 +254,8 @@ void checks_register_written(struct world *world, const struct operation *operat
         locks_check_write(world, operation, before);
     } else if (strncmp(operation->name, "jobs/j/commit/", 14) == 0) {
         commits_check_write(world, operation);
+    } else if (strncmp(operation->name, "jobs/j/ctl/", 11) == 0) {
+        control_check_write(world, operation);
     }
 }
 
@@ -353,5 +359,5 @@ bool checks_settled(struct world *world, char *why, size_t size)
             return false;
         }
     }
-    return true;
+    return control_settled(world, why, size);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control.h"
 #include "objects.h"
 #include "tasks.h"
 
@@ -106,6 +107,8 @@ static void check_commit(struct world *world, struct record *record)
         return;
     }
     char *json = strndup(manifest->bytes, manifest->length);
+    struct control_place edits;
+    tasks_read_edits(json, &edits);
     uint32_t count = tasks_read_extra(json, &from, &to, files, MANIFEST_FILES_MAX);
     free(json);
     check_left_behind(world, record->task, files, count);
@@ -117,6 +120,9 @@ static void check_commit(struct world *world, struct record *record)
     if (to != record->count) {
         world_fail(world, "I10: a commit of %s says that it is at input %" PRIu64 ", its output ends at %" PRIu64,
                    task_text(record->task, text), to, record->count);
+    }
+    if (world->control) {
+        control_check_commit(world, record->task, edits.begun, edits.rank, edits.edits);
     }
     world_log(world, "  commit %" PRIu64 " of %s: through input %" PRIu64, record->seq, task_text(record->task, text), to);
 }
@@ -167,9 +173,10 @@ void commits_check_show(struct world *world, struct operation *operation)
 static void check_named(struct world *world, const struct record *record, uint64_t seq, const char *key)
 {
     const struct simulated_object *manifest = find_manifest(world, record->task, seq);
-    char text[TASK_TEXT_BYTES], end[60];
+    char text[TASK_TEXT_BYTES], end[60], quoted[OBJECT_KEY_MAX + 3];
+    snprintf(quoted, sizeof quoted, "%s\"", key + strlen("v1/"));
     snprintf(end, sizeof end, "checkpoints/%s/%020" PRIu64 ".manifest.json", task_text(record->task, text), seq);
-    bool names = manifest != NULL && memmem(manifest->bytes, manifest->length, key + strlen("v1/"), strlen(key) - strlen("v1/")) != NULL;
+    bool names = manifest != NULL && memmem(manifest->bytes, manifest->length, quoted, strlen(quoted)) != NULL;
     if (names || strstr(key, end) != NULL) {
         world_fail(world, "I17: '%s' is removed; the commit record of %s names it", key, task_text(record->task, text));
     }

@@ -30,6 +30,8 @@ void faults_draw(struct world *world)
     }
     world->commit_kind = world_chance(world, 50) ? COMMIT_KAFKA : COMMIT_REGISTERS;
     world->sweeps = world_chance(world, 30);
+    world->control = world->commit_kind == COMMIT_REGISTERS && world_chance(world, 50);
+    world->snapshot_every = 5 + world_below(world, 30);
     world->locks = world_chance(world, 25);
     world->leases_in_registers = world_chance(world, 50);
     world->register_service = world_chance(world, 70) ? SERVICE_COORDINATION : SERVICE_COMMITS;
@@ -43,7 +45,7 @@ void faults_draw(struct world *world)
 
 int64_t faults_wall_offset_us(struct world *world)
 {
-    return world->faults[FAULT_WALL_JUMP] ? ((int64_t)world_below(world, 7201) - 3600) * SECOND : 0;
+    return world->faults[FAULT_WALL_JUMP] ? ((int64_t)world_below(world, 172801) - 86400) * SECOND : 0;
 }
 
 static uint8_t any_up(struct world *world, bool leader)

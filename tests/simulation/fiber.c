@@ -113,7 +113,7 @@ static struct fiber_stack *take_stack(void)
     return stack;
 }
 
-void fiber_start(struct world *world, uint8_t process, enum service service, fiber_run run, void *context)
+struct fiber *fiber_start(struct world *world, uint8_t process, enum service service, fiber_run run, void *context)
 {
     struct fiber *fiber = calloc(1, sizeof *fiber);
     *fiber = (struct fiber){.session = {&simulated_driver},
@@ -134,8 +134,8 @@ void fiber_start(struct world *world, uint8_t process, enum service service, fib
     fiber->stack->context.uc_stack.ss_size = STACK_BYTES;
     fiber->stack->context.uc_link = NULL;
     makecontext(&fiber->stack->context, enter, 0);
-    current = NULL;
     resume(fiber);
+    return fiber;
 }
 
 static void end(struct fiber *fiber)
@@ -169,6 +169,23 @@ bool fiber_sleep(struct fiber *fiber, int64_t delay_us)
     leave(fiber);
     fiber->wake = 0;
     return !fiber->dead;
+}
+
+bool fiber_pause(struct fiber *fiber)
+{
+    if (!fiber->dead) {
+        fiber->paused = true;
+        leave(fiber);
+        fiber->paused = false;
+    }
+    return !fiber->dead;
+}
+
+void fiber_go_on(struct fiber *fiber)
+{
+    if (fiber->paused) {
+        resume(fiber);
+    }
 }
 
 enum awaited fiber_await(struct fiber *fiber, struct operation *operation)

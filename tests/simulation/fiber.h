@@ -36,23 +36,25 @@ struct fiber {
     void *context; /* free'd at the end */
     struct operation *waiting;
     uint64_t wake;
-    bool finished;
+    bool paused, finished;
     struct fiber_stack *stack;
 };
 
-/* The caller fills `context` (malloc'ed, or NULL) first: the fiber runs at once, to where it waits. */
-void fiber_start(struct world *world, uint8_t process, enum service service, fiber_run run, void *context);
+/* The caller fills `context` (malloc'ed, or NULL) first: the fiber runs at once, to where it waits. What comes back is there until it ends. */
+struct fiber *fiber_start(struct world *world, uint8_t process, enum service service, fiber_run run, void *context);
 /* Of the process's present generation, at its death. */
 void fibers_end(struct world *world, uint8_t process);
 
 /* In a fiber. false: its process has ended. */
 bool fiber_sleep(struct fiber *fiber, int64_t delay_us);
+bool fiber_pause(struct fiber *fiber); /* until fiber_go_on; false: as fiber_sleep */
 enum awaited { AWAITED_ANSWER, AWAITED_NOTHING /* the patience has ended */, AWAITED_DEATH };
 /* Sends it and waits; the caller holds a reference of its own. */
 enum awaited fiber_await(struct fiber *fiber, struct operation *operation);
 int64_t fiber_now_us(const struct fiber *fiber); /* on the process's clock */
 
 /* From the world's loop. */
+void fiber_go_on(struct fiber *fiber); /* nothing, unless it pauses */
 void fiber_answered(struct operation *operation, bool given_up);
 void fiber_woken(struct world *world, const struct world_event *event);
 void fibers_close(void); /* the stacks */

@@ -32,4 +32,10 @@ MUTANTS = {
     "numbers of the owner before": ("src/cluster/commit_record.c", "    record->generation = absent && listed == 0 ? 0 : before + 1;", "    record->generation = before;"),
     "shown before it counts": ("tests/simulation/tasks.c", "    if (status == STATUS_OK) {\n        status = count_checkpoint(fiber, task, err);", "    if (status == STATUS_OK) {\n        (void)!show(fiber, task, err);\n        status = count_checkpoint(fiber, task, err);"),
     "counted one swept": ("src/storage/sweep_mark.c", "    return read && (!task->has_record || (seq < task->counted && !named));", "    return read || named;"),
+    # The control log.
+    "decide without term": ("src/cluster/control/fold.c", "record->term == fold->term && entry != NULL && entry->state == CONTROL_STATE_PROPOSED &&", "entry != NULL && entry->state == CONTROL_STATE_PROPOSED &&"),
+    "ack before commit": ("tests/simulation/tasks.c", "        control_apply(world, fiber->process, &task->edits);", "        control_apply(world, fiber->process, &task->edits);\n        work->ctl_committed = task->edits.rank;"),
+    "key without memory": ("src/cluster/control/decide.c", "*same = find_key(turn->fold, entry);", "*same = false ? find_key(turn->fold, entry) : NULL;"),
+    "edits applied again": ("tests/simulation/tasks.c", "    tasks_read_edits(manifest.extra, &task->edits);", "    tasks_read_edits(manifest.extra, &task->edits);\n    task->edits.rank = task->edits.begun;"),
+    "closed before all have applied": ("src/cluster/control/decide.c", "        if (control_fold_acked(turn->fold, turn->world->tasks[i]) < entry->rank) {", "        if (control_fold_acked(turn->fold, turn->world->tasks[i]) + 1 < entry->rank) {"),
 }

@@ -3,26 +3,32 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "control.h"
 #include "fiber.h"
 #include "simulation.h"
 #include "tasks.h"
 
-static enum status control_turn(void *context, const struct control_view *view, struct control_effect *effect, struct error *err)
+void control_operator(struct world *world, const struct model *model, struct control_effect *effect, bool alone)
 {
-    struct world *world = context;
-    (void)err;
-    if (view->model->plan < world->wanted_plan) {
+    if (model->plan < world->wanted_plan) {
         effect->stop_all = true;
         effect->plan = world->wanted_plan;
-        effect->ctl_rank = world->wanted_plan;
+        effect->ctl_rank = alone ? world->wanted_plan : effect->ctl_rank;
         effect->why = "a new plan";
         effect->tasks = world->wanted_tasks;
         effect->task_count = world->wanted_count;
     }
-    if (world->pinned) {
+    if (alone && world->pinned) {
         effect->pins = &world->pin;
         effect->pin_count = 1;
     }
+}
+
+/* Without a control log. */
+static enum status control_turn(void *context, const struct control_view *view, struct control_effect *effect, struct error *err)
+{
+    (void)err;
+    control_operator(context, view->model, effect, true);
     return STATUS_OK;
 }
 
@@ -47,7 +53,7 @@ static void note_life(struct world *world, uint8_t index)
 
 void process_start(struct world *world, uint8_t index, const char *id, bool twin)
 {
-    static const char *const verbs[] = {"core/1"};
+    static const char *const verbs[] = {"core/1", "app/1"};
     static struct leader_control control;
     struct process *process = &world->processes[index];
     struct error err;
@@ -66,18 +72,22 @@ void process_start(struct world *world, uint8_t index, const char *id, bool twin
     char host[8];
     snprintf(host, sizeof host, "h%d", index / 2);
     struct processor_config config = {.id = process->id,
-                                      .host = {.host = host, .weight = 1, .verbs = (const char **)(uintptr_t)verbs, .verb_count = 1},
+                                      .host = {.host = host, .weight = 1, .verbs = (const char **)(uintptr_t)verbs, .verb_count = 2},
                                       .timing = &world->timing,
                                       .random_seed = world_random(world) | 1,
                                       .budget = &world->budget};
     control = (struct leader_control){.context = world, .turn = control_turn};
+    if (world->control && !control_start(world, index)) {
+        world_fail(world, "a leader's side of the control log cannot start");
+        return;
+    }
     struct leader_config leader = {.timing = &world->timing,
                                    .random_seed = world_random(world) | 1,
                                    .budget = &world->budget,
                                    .verbs = verbs,
-                                   .verb_count = 1,
+                                   .verb_count = 2,
                                    .standbys = world->stateful,
-                                   .control = &control};
+                                   .control = world->control ? control_leader(world, index) : &control};
     if (processor_create(&config, &process->processor, &err) != STATUS_OK || leader_create(&leader, &process->leader, &err) != STATUS_OK) {
         world_fail(world, "a process cannot start: %s", err.text);
         return;
@@ -85,6 +95,9 @@ void process_start(struct world *world, uint8_t index, const char *id, bool twin
     char text[LIFE_TEXT_BYTES];
     note_life(world, index);
     world_log(world, "start %s", life_text(processor_life(process->processor), text));
+    if (world->control) {
+        control_begin(world, index);
+    }
     process_feed(world, index, &(struct cluster_event){.kind = EVENT_TIMER});
     schedule_work(world, index);
     if (world->locks) {
@@ -100,6 +113,7 @@ void process_stop(struct world *world, uint8_t index)
     }
     world_log(world, "stop %s", process->id);
     fibers_end(world, index);
+    control_stop(world, index);
     for (uint32_t i = 0; i < world->life_count; i++) {
         if (world->lives[i].process == index && world->lives[i].generation == process->generation) {
             world->lives[i].up = false;
@@ -318,6 +332,17 @@ static void perform(struct world *world, uint8_t index, const struct cluster_act
         process_later(world, index, 1 + world_below(world, 2 * SECOND),
                       (struct cluster_event){
                           .kind = EVENT_LOCAL_STATE, .task = action->task, .standby = true, .known = action->step == STEP_FOLLOW_TASK});
+        break;
+    case STEP_READ_CONTROL:
+        control_ask(world, index, action);
+        break;
+    case STEP_APPEND_CONTROL:
+        control_ask(world, index, action);
+        if (world->faults[FAULT_CRASH_LEADER] && !world->calm && world_chance(world, 8)) {
+            sometimes_hits[SOMETIMES_LEADER_DIES_DECIDING] += strstr(action->text, "\"decide\"") != NULL;
+            sometimes_hits[SOMETIMES_LEADER_DIES_CLOSING] += strstr(action->text, "\"close\"") != NULL;
+            faults_crash(world, index);
+        }
         break;
     case STEP_PUT_MODEL: /* a leader may die with its write on the way */
         send_action(world, index, action);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control.h"
 #include "objects.h"
 
 struct cell *services_cell(struct world *world, const char *id, bool make)
@@ -122,6 +123,9 @@ static void put_model(struct world *world, struct operation *operation)
         return;
     }
     checks_model_written(world, operation, world->model, now);
+    if (world->control && now->term > world->model->term) {
+        control_propose_soon(world);
+    }
     model_unref(world->old_model);
     world->old_model = world->model;
     world->model = now;
@@ -321,6 +325,7 @@ void services_close(struct world *world)
     model_unref(world->old_model);
     session_close(world);
     objects_close(world);
+    control_close(world);
     free(world->counted);
     for (uint32_t i = 0; i < PROCESS_MAX; i++) {
         member_unref(world->cells[i].member);

@@ -117,6 +117,8 @@ static void close_world(struct world *world)
     services_close(world);
     arena_destroy(world->arena);
     free(world->heap);
+    free(world->slots);
+    free(world->free_slots);
     if (world->budget.used_bytes != 0 && !world->failed) {
         world_fail(world, "I22: %zu bytes are left", (size_t)world->budget.used_bytes);
     }

@@ -20,7 +20,7 @@
 #include "cluster/processor_internal.h"
 
 enum { PROCESS_MAX = 10, TASK_MAX = 24, LIFE_MAX = 600, REGISTER_MAX = PROCESS_MAX + 1, SECOND = 1000000, HISTORY_MAX = 8 };
-enum { FIBER_MAX = 400, NAMED_LEASE_MAX = 4, UPDATE_MAX = 1024, KEPT_MAX = 8 };
+enum { FIBER_MAX = 400, NAMED_LEASE_MAX = 4, UPDATE_MAX = 1024, KEPT_MAX = 8, LOG_MAX = 1000 };
 
 enum service { SERVICE_COORDINATION, SERVICE_STORAGE, SERVICE_COMMITS, SERVICE_COUNT };
 enum commit_kind { COMMIT_KAFKA, COMMIT_REGISTERS };
@@ -107,7 +107,16 @@ enum fault { FAULT_LIST(X) FAULT_COUNT };
     X(CHECKPOINT_FAILED, "a checkpoint fails, and the task goes on")                                                                       \
     X(SHOWN_AGAIN, "a file is shown that is shown already")                                                                                \
     X(EXPIRED, "a sweep removes checkpoints that are too many")                                                                            \
-    X(SWEPT, "a sweep deletes files that nothing names")
+    X(SWEPT, "a sweep deletes files that nothing names")                                                                                   \
+    X(VOID_RECORD, "a record of a former leader is void")                                                                                  \
+    X(DUPLICATE_KEY, "an edit is the duplicate of another with its key")                                                                   \
+    X(KEY_REUSED, "an edit is refused: its key is another's")                                                                              \
+    X(EDIT_EXPIRED, "an edit expires")                                                                                                     \
+    X(EDIT_APPLIED, "a task applies an edit")                                                                                              \
+    X(LOG_SNAPSHOT, "a snapshot of the control log counts")                                                                                \
+    X(LOG_CUT, "the front of the control log is cut off")                                                                                  \
+    X(LEADER_DIES_DECIDING, "a leader dies while it appends a decision")                                                                   \
+    X(LEADER_DIES_CLOSING, "a leader dies while it closes an edit")
 #define X(name, text) SOMETIMES_##name,
 enum sometimes { SOMETIMES_LIST(X) SOMETIMES_COUNT };
 #undef X
@@ -205,6 +214,12 @@ struct world_event {
     struct cluster_event local; /* WORLD_LOCAL; WORLD_SINK: task, and the life's number in request */
 };
 
+struct heap_entry {
+    int64_t at_us;
+    uint64_t order;
+    uint32_t slot;
+};
+
 struct work { /* a task at work in a process */
     uint64_t task, epoch, start_request, stop_request;
     int64_t plan;
@@ -214,8 +229,9 @@ struct work { /* a task at work in a process */
     int64_t stop_after_us;         /* slow stop */
     int64_t written_us;            /* when its last write to an unfenced sink arrives */
     /* of commits in registers */
-    uint64_t run;  /* which fiber runs it */
-    bool starting; /* and that has not said whether it could */
+    uint64_t run;           /* which fiber runs it */
+    bool starting;          /* and that has not said whether it could */
+    uint64_t ctl_committed; /* rank in its last commit */
 };
 struct process {
     bool up, leaving, twin;
@@ -234,6 +250,7 @@ struct process {
     uint64_t timer;
     bool was_suspended;
     int64_t held_back_us;
+    struct control_side *control; /* NULL: there is no control log */
 };
 
 struct cell { /* a register of the coordination service */
@@ -247,13 +264,18 @@ struct cell { /* a register of the coordination service */
 struct record { /* of a task in the commit store */
     uint64_t task, epoch, count;
     /* of commits in registers: what the register says, and what follows from it; count is the position of the next input */
-    uint64_t incarnation, seq, kept[KEPT_MAX], state, shown;
+    uint64_t incarnation, seq, kept[KEPT_MAX], state, shown, ctl_rank, ctl_acked;
     uint32_t kept_count;
+    uint64_t commit_epoch, return_epoch; /* since when a plan has it again that did without it: edits of the time between are not its own */
 };
 struct counted_file {
     uint64_t task;
     struct tasks_file file;
     bool shown;
+};
+struct accepted_edit { /* by rank */
+    uint64_t index;
+    bool for_tasks;
 };
 struct simulated_object { /* objects.c */
     char *key, *bytes;
@@ -291,20 +313,21 @@ struct world {
     int64_t now_us, calm_us, end_us, bound_us;
     bool log, failed;
     char failure[600];
-    struct world_event *heap;
-    uint32_t heap_count, heap_capacity;
+    struct heap_entry *heap; /* of events in slots */
+    struct world_event *slots;
+    uint32_t heap_count, heap_capacity, *free_slots, free_count;
     uint64_t events;
     struct budget budget;
     struct arena *arena;
 
     /* swarm */
-    bool faults[FAULT_COUNT], hints, gone_known, lagging, stateful, unfenced, wire, sweeps, locks, leases_in_registers;
+    bool faults[FAULT_COUNT], hints, gone_known, lagging, stateful, unfenced, wire, sweeps, control, locks, leases_in_registers;
     enum timing_profile profile;
     struct cluster_timing timing;
     enum commit_kind commit_kind;
     enum service register_service; /* where commit records are */
     int64_t fault_interval_us, call_timeout_us;
-    uint32_t first_processes, tasks;
+    uint32_t first_processes, tasks, snapshot_every;
 
     /* network */
     int64_t cut_until_us[PROCESS_MAX][SERVICE_COUNT][2], outage_until_us[SERVICE_COUNT], slow_until_us, lose_until_us, errors_until_us;
@@ -366,6 +389,10 @@ struct world {
     const struct tenure *tenures[PROCESS_MAX]; /* of those who want the lock */
     uint32_t arrived;                          /* processes that have counted down, as bits */
     bool latch_open;
+    struct control_fold *log_fold; /* of the control log, as it is */
+    uint64_t log_through, log_term, log_hashes[LOG_MAX];
+    struct accepted_edit edits[LOG_MAX];
+    uint32_t edit_count;
     bool calm;
     int64_t settled_us;
     uint32_t stops_unmoved;
@@ -425,6 +452,9 @@ void process_later(struct world *world, uint8_t index, int64_t delay_us, struct 
 /* Of tasks that fibers run: started, or not (work NULL: nobody waits for it any more); stopped, with a last commit that is final. */
 void process_start_ended(struct world *world, uint8_t index, struct work *work, uint64_t task, uint64_t request, enum status status);
 void process_task_ended(struct world *world, uint8_t index, uint64_t task);
+
+/* What the operator wants of the model. */
+void control_operator(struct world *world, const struct model *model, struct control_effect *effect, bool alone);
 
 /* faults.c */
 void faults_draw(struct world *world);

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "cluster/commit_record.h"
+#include "control.h"
 #include "objects.h"
 #include "storage/checkpoints.h"
 #include "storage/retention.h"
@@ -34,6 +35,7 @@ struct task_context {
     uint64_t uncounted[LISTED_MAX], listed[LISTED_MAX];
     uint32_t uncounted_count, listed_count;
     int64_t sweep_us; /* not before */
+    struct control_place edits;
 };
 
 /* NULL: the task is no longer this fiber's. */
@@ -100,8 +102,11 @@ static void process_inputs(struct fiber *fiber, struct task_context *task)
 static const char *write_extra(const struct task_context *task, struct arena *arena)
 {
     struct text_builder text = {0};
-    text_append_format(&text, "{\"counted\":%" PRIu64 ",\"input_from\":%" PRIu64 ",\"input_to\":%" PRIu64 ",\"output_files\":[",
-                       task->record.seq, task->committed, task->position);
+    text_append_format(&text, "{\"counted\":%" PRIu64 ",\"input_from\":%" PRIu64 ",\"input_to\":%" PRIu64, task->record.seq,
+                       task->committed, task->position);
+    text_append_format(&text, ",\"edits_known\":%d,\"edits_begun\":%" PRIu64 ",\"edits_rank\":%" PRIu64 ",\"edits_chain\":%" PRIu64,
+                       task->edits.known, task->edits.begun, task->edits.rank, task->edits.edits);
+    text_append_format(&text, ",\"output_files\":[");
     for (uint32_t i = 0; i < task->unshown_count; i++) {
         const struct tasks_file *file = &task->unshown[i];
         text_append_format(&text, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",\"%016" PRIx64 "\"]", i == 0 ? "" : ",", file->name, file->from,
@@ -117,6 +122,14 @@ static uint64_t number_after(const char *text, const char *name)
 {
     const char *at = strstr(text, name);
     return at == NULL ? 0 : strtoull(at + strlen(name) + strcspn(at + strlen(name), "0123456789"), NULL, 10);
+}
+
+void tasks_read_edits(const char *extra, struct control_place *place)
+{
+    place->known = number_after(extra, "\"edits_known\":") != 0;
+    place->begun = number_after(extra, "\"edits_begun\":");
+    place->rank = number_after(extra, "\"edits_rank\":");
+    place->edits = number_after(extra, "\"edits_chain\":");
 }
 
 uint32_t tasks_read_extra(const char *extra, uint64_t *from, uint64_t *to, struct tasks_file *files, uint32_t capacity)
@@ -236,6 +249,7 @@ static enum status restore(struct task_context *task, struct error *err)
     const struct object_sink sink = {take_state, task};
     TRY(checkpoint_open_file(task->storage, &manifest.tables[0].files[0], &sink, err));
     task->committed = task->position;
+    tasks_read_edits(manifest.extra, &task->edits);
     task->unshown_count = tasks_read_extra(manifest.extra, &from, &to, task->unshown, UNSHOWN_MAX);
     return STATUS_OK;
 }
@@ -247,6 +261,11 @@ static enum status take(struct fiber *fiber, struct task_context *task, struct e
     TRY(commit_record_take(&task->store, task->listed_count == 0 ? 0 : task->listed[0], &task->record, err));
     task->number = commit_first_number(task->record.generation) - 1;
     TRY(restore(task, err));
+    const struct record *record = services_record(fiber->world, task->task);
+    if (record->return_epoch > record->commit_epoch) { /* what stands is told it; edits begin anew */
+        task->edits = (struct control_place){.begun = task->edits.rank, .rank = task->edits.rank};
+    }
+    task->edits.since_us = fiber->world->now_us;
     TRY(remove_uncounted(task, err));
     return show(fiber, task, err);
 }
@@ -263,6 +282,7 @@ static void next_record(const struct task_context *task, struct commit_record *n
         next->kept[next->kept_count++] = task->record.seq;
     }
     next->seq = task->number;
+    next->ctl_rank = task->edits.rank;
 }
 
 /* The manifest is stored: a service that is away for a while costs nothing but time. */
@@ -327,6 +347,7 @@ static bool tick(struct fiber *fiber, struct task_context *task)
     }
     bool last = work->stopping && world->now_us >= work->stop_after_us && world->now_us >= work->written_us;
     if (!last && task->unshown_count < UNSHOWN_MAX) {
+        control_apply(world, fiber->process, &task->edits);
         process_inputs(fiber, task);
     }
     enum status status = commit(fiber, task, &err);
@@ -335,6 +356,9 @@ static bool tick(struct fiber *fiber, struct task_context *task)
         return false;
     }
     work = work_of(fiber, task);
+    if (work != NULL && status == STATUS_OK) {
+        work->ctl_committed = task->record.ctl_rank;
+    }
     if (work != NULL && status == STATUS_OK && last) {
         process_task_ended(world, fiber->process, task->task);
         return false;
@@ -375,7 +399,7 @@ static void sweep(struct fiber *fiber, struct task_context *task)
 
 static void run_ticks(struct fiber *fiber, struct task_context *task)
 {
-    while (fiber_sleep(fiber, 100000 + world_below(fiber->world, 300000)) && tick(fiber, task)) {
+    while (fiber_sleep(fiber, 200000 + world_below(fiber->world, 500000)) && tick(fiber, task)) {
         if (fails(fiber, task)) {
             return;
         }
@@ -390,6 +414,9 @@ static bool started(struct fiber *fiber, struct task_context *task, enum status 
 {
     enum status told = status == STATUS_OK ? STATUS_OK : is_fenced(err) ? STATUS_FENCED : STATUS_UNAVAILABLE;
     bool runs = status == STATUS_OK && work_of(fiber, task) != NULL;
+    if (runs) {
+        work_of(fiber, task)->ctl_committed = task->record.ctl_rank;
+    }
     if (!fiber->dead) {
         process_start_ended(fiber->world, fiber->process, work_of(fiber, task), task->task, task->run, told);
     }

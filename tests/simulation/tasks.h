@@ -12,6 +12,8 @@ void tasks_fence(struct world *world, uint8_t process, const struct cluster_acti
 uint64_t tasks_state_after(uint64_t state, uint64_t task, uint64_t from, uint64_t to);
 uint64_t tasks_output(uint64_t state, uint64_t task, uint64_t from, uint64_t to);
 /* What a manifest says: the number of files. */
+struct control_place;
+void tasks_read_edits(const char *extra, struct control_place *place);
 uint32_t tasks_read_extra(const char *extra, uint64_t *from, uint64_t *to, struct tasks_file *files, uint32_t capacity);
 
 #endif

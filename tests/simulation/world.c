@@ -24,26 +24,39 @@ bool world_chance(struct world *world, uint32_t percent)
     return world_below(world, 100) < percent;
 }
 
-static bool before(const struct world_event *left, const struct world_event *right)
+static bool before(const struct heap_entry *left, const struct heap_entry *right)
 {
     return left->at_us != right->at_us ? left->at_us < right->at_us : left->order < right->order;
 }
 
-void world_push(struct world *world, struct world_event event)
+static uint32_t take_slot(struct world *world)
 {
+    if (world->free_count > 0) {
+        return world->free_slots[--world->free_count];
+    }
     if (world->heap_count == world->heap_capacity) {
         world->heap_capacity = world->heap_capacity == 0 ? 256 : world->heap_capacity * 2;
         world->heap = realloc(world->heap, world->heap_capacity * sizeof *world->heap);
+        world->slots = realloc(world->slots, world->heap_capacity * sizeof *world->slots);
+        world->free_slots = realloc(world->free_slots, world->heap_capacity * sizeof *world->free_slots);
     }
+    return world->heap_count; /* none is free: all slots below are in the heap */
+}
+
+void world_push(struct world *world, struct world_event event)
+{
+    uint32_t slot = take_slot(world);
     event.order = ++world->order;
     if (event.operation != NULL) {
         event.operation->references++;
     }
+    world->slots[slot] = event;
+    struct heap_entry entry = {event.at_us, event.order, slot};
     uint32_t i = world->heap_count++;
-    for (; i > 0 && before(&event, &world->heap[(i - 1) / 2]); i = (i - 1) / 2) {
+    for (; i > 0 && before(&entry, &world->heap[(i - 1) / 2]); i = (i - 1) / 2) {
         world->heap[i] = world->heap[(i - 1) / 2];
     }
-    world->heap[i] = event;
+    world->heap[i] = entry;
 }
 
 bool world_pop(struct world *world, struct world_event *event)
@@ -51,8 +64,9 @@ bool world_pop(struct world *world, struct world_event *event)
     if (world->heap_count == 0) {
         return false;
     }
-    *event = world->heap[0];
-    struct world_event last = world->heap[--world->heap_count];
+    *event = world->slots[world->heap[0].slot];
+    world->free_slots[world->free_count++] = world->heap[0].slot;
+    struct heap_entry last = world->heap[--world->heap_count];
     uint32_t i = 0;
     for (;;) {
         uint32_t child = 2 * i + 1;
