@@ -59,17 +59,17 @@ enum status checkpointer_open(const struct checkpointer_spec *spec, struct check
                              ? error_set(err, ERROR_BUDGET_SPENT, "no room for the checkpoints of a job")
                          : spec->task != NULL ? checkpoint_task_find(self, err)
                                               : checkpoint_find(self, err);
+    self->last_started_us = self->last_ended_us = now_us(self);
+    self->edits = self->edits_committed = self->start == START_RESUMED ? self->found_extra.edits : 0;
+    self->listens = spec->task == NULL && !spec->settings.savepoint_only && !job_lock_is_possible(spec->storage);
+    self->sweeper = (struct storage_sweeper){.ran = true, .last_us = self->last_started_us};
     if (status == STATUS_OK) {
-        status = checkpoint_thread_start(self, err);
+        status = checkpoint_thread_start(self, err); /* from here on, it reads them */
     }
     if (status != STATUS_OK) {
         checkpointer_close(self);
         return status;
     }
-    self->last_started_us = self->last_ended_us = now_us(self);
-    self->edits = self->edits_committed = self->start == START_RESUMED ? self->found_extra.edits : 0;
-    self->listens = spec->task == NULL && !spec->settings.savepoint_only && !job_lock_is_possible(spec->storage);
-    self->sweeper = (struct storage_sweeper){.ran = true, .last_us = self->last_started_us};
     *checkpointer = self;
     *start = self->start;
     *message = self->message;
