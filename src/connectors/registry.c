@@ -97,6 +97,8 @@ static enum status open_source(const struct source_context *context, struct sour
     TRY(common_source_settings_read(context->options, context->arena, &common, err));
     assert(common.error_policy != ERROR_POLICY_DEAD_LETTER || context->dead_letter != NULL);
     TRY(type->open(context, settings, source, err));
+    (*source)->piece = type->divide == NULL ? 0 : context->piece;
+    (*source)->pieces = type->divide == NULL ? 0 : context->pieces;
     if (context->until_end && !(*source)->bounded) {
         source_close(*source);
         *source = NULL;

@@ -68,6 +68,7 @@ struct source_context {
 struct source {
     const struct source_type *type;
     uint32_t partition_count;
+    uint32_t piece, pieces; /* as in the context, of a source with divide(); set by source_open */
     bool bounded;
     bool changes;            /* rows may have weights other than +1 */
     const char *other_again; /* why the same place gives other rows when it is read again (a clock, chance); NULL: it gives the same */

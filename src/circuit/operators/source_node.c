@@ -390,6 +390,10 @@ enum status source_node_save_partition(struct node *node, uint32_t partition, st
     }
     text_append_text(out, state_kind);
     position_put_number(out, "ended", open->state.ended);
+    if (self->spec->source->pieces > 0) {
+        position_put_number(out, "piece", self->spec->source->piece);
+        position_put_number(out, "pieces", self->spec->source->pieces);
+    }
     if (place.length > 0) {
         position_put_text(out, "place", place);
         position_put_text(out, "history", (struct text){history.bytes, history.length});
@@ -401,11 +405,35 @@ enum status source_node_save_partition(struct node *node, uint32_t partition, st
     return status;
 }
 
+static enum status optional_number(struct text state, const char *key, int64_t *value, struct error *err)
+{
+    *value = 0;
+    return position_has(state, key) ? position_get_number(state, key, value, err) : STATUS_OK;
+}
+
+/* What another piece has not read yet would be read by nobody, or by two. */
+static enum status check_piece(const struct source_node *self, struct text state, struct error *err)
+{
+    const struct source *source = self->spec->source;
+    int64_t piece, pieces;
+    TRY(optional_number(state, "piece", &piece, err));
+    TRY(optional_number(state, "pieces", &pieces, err));
+    if (piece == source->piece && pieces == source->pieces) {
+        return STATUS_OK;
+    }
+    return error_set(
+        err, ERROR_STATE_MISFIT,
+        "the state of %s is that of piece %lld of %lld, and piece %u of %u is read now (0 of 0: all of it); a job keeps its number "
+        "of tasks",
+        self->node.label, (long long)piece, (long long)pieces, source->piece, source->pieces);
+}
+
 enum status source_node_restore_partition(struct node *node, uint32_t partition, const char *bytes, size_t length, struct error *err)
 {
     struct open_partition *open = find_partition(node, partition);
     assert(open != NULL && open->ring == NULL);
     TRY(position_check((struct text){bytes, length}, state_kind, err));
+    TRY(check_piece((const struct source_node *)node, (struct text){bytes, length}, err));
     TRY_ALLOC(open->restored, arena_copy(node_arena(node), bytes, length), err);
     open->restored_length = length;
     return STATUS_OK;

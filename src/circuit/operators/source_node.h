@@ -3,7 +3,8 @@
  * For         the WATERMARK node above: which partitions have ended, which are idle. Checkpoints: at a tick's end the state of a partition
  *             says which of its rows were in ticks; a node that is given it before its first pull goes on with the next row.
  * Workers     Partition p is read by worker p % worker_count: states may be restored with another number of workers.
- * State       "partition/1 ended=0 place=LENGTH:... history=LENGTH:..." (connectors/position.h); of a values node "values/1 emitted=N".
+ * State       "partition/1 ended=0 place=LENGTH:... history=LENGTH:..." (connectors/position.h), with "piece=1 pieces=4" where a piece of the
+ *             source is read (connectors/source.h): another piece does not go on from it. Of a values node "values/1 emitted=N".
  * Threads     The circuit's worker, or whoever holds it between two ticks.
  */
 #ifndef SPATE_CIRCUIT_OPERATORS_SOURCE_NODE_H

@@ -177,6 +177,53 @@ static void a_partition_that_has_ended_stays_ended(void **state)
     table_close(&table);
 }
 
+/* Also of a partition that has ended: what the other piece had was not all. */
+static void a_piece_does_not_go_on_from_the_state_of_another(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t piece, pieces;
+    } pieces[] = {{0, 0}, {0, 1}, {0, 2}, {1, 2}, {0, 4}};
+    struct text_builder states[ARRAY_LENGTH(pieces)][2] = {{{0}}};
+    struct table table;
+    uint32_t rows;
+    struct error err;
+    table_open(&table, "csv");
+    make_files(&table, &rows);
+    struct source_context context = context_of(&table, pair_columns, 2);
+    for (uint32_t i = 0; i < ARRAY_LENGTH(pieces); i++) {
+        struct team team;
+        context.piece = pieces[i].piece;
+        context.pieces = pieces[i].pieces;
+        team_open(&team, &table, &context, 1);
+        (void)team_tick(&team);
+        require(source_node_save_partition(team.nodes[0], 0, &states[i][0], &err), &err);
+        while (!team_tick(&team)) {
+        }
+        require(source_node_save_partition(team.nodes[0], 0, &states[i][1], &err), &err);
+        assert_non_null(strstr(states[i][1].bytes, "ended=1"));
+        team_close(&team);
+    }
+    for (uint32_t i = 0; i < ARRAY_LENGTH(pieces); i++) {
+        for (uint32_t k = 0; k < 2 * ARRAY_LENGTH(pieces); k++) {
+            const struct text_builder *saved = &states[k / 2][k % 2];
+            struct team team;
+            context.piece = pieces[i].piece;
+            context.pieces = pieces[i].pieces;
+            team_open(&team, &table, &context, 1);
+            enum status status = source_node_restore_partition(team.nodes[0], 0, saved->bytes, saved->length, &err);
+            assert_int_equal(status == STATUS_OK, k / 2 == i);
+            assert_true(status == STATUS_OK || strstr(err.text, "a job keeps its number of tasks") != NULL);
+            team_close(&team);
+        }
+    }
+    for (uint32_t i = 0; i < ARRAY_LENGTH(pieces); i++) {
+        text_builder_close(&states[i][0]);
+        text_builder_close(&states[i][1]);
+    }
+    table_close(&table);
+}
+
 static void a_state_that_does_not_fit_is_an_error_of_the_first_pull(void **state)
 {
     (void)state;
@@ -205,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states_are_restored_by_any_number_of_workers),
         cmocka_unit_test(a_partition_that_has_ended_stays_ended),
+        cmocka_unit_test(a_piece_does_not_go_on_from_the_state_of_another),
         cmocka_unit_test(a_state_that_does_not_fit_is_an_error_of_the_first_pull),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
