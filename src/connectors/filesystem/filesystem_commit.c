@@ -51,7 +51,7 @@ static enum status show(struct filesystem_sink *self, struct partition *partitio
         part_file_abandon(file);
         return status;
     }
-    TRY(part_file_show(file, err));
+    TRY(part_file_show(file, self->context.saved_end > 0, err));
     partition_commit_shown(self->commit, partition->folder);
     return STATUS_OK;
 }

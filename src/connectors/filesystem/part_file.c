@@ -146,11 +146,16 @@ static enum status rename_shown(struct part_file *file, struct error *err)
     return file_system_sync_parent(files, file->shown) ? STATUS_OK : cannot(err, "sync the folder of", file->shown);
 }
 
-enum status part_file_show(struct part_file *file, struct error *err)
+enum status part_file_show(struct part_file *file, bool shared, struct error *err)
 {
+    errno = 0;
     enum status status = part_file_end(file, err);
     if (status == STATUS_OK) {
         status = rename_shown(file, err);
+    }
+    if (status != STATUS_OK && shared && errno == ENOENT) {
+        status =
+            error_set(err, ERROR_JOB_TAKEN, "'%s' was shown by the next owner of the task: this process no longer owns it", file->shown);
     }
     if (status != STATUS_OK && !file->durable) {
         file->files->unlink(file->files, file->hidden);

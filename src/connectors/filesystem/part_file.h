@@ -32,7 +32,8 @@ uint64_t part_file_bytes(const struct part_file *file);
 const char *part_file_id(const struct part_file *file);
 enum status part_file_sync(struct part_file *file, struct error *err);
 enum status part_file_end(struct part_file *file, struct error *err);
-enum status part_file_show(struct part_file *file, struct error *err);
+/* `shared`: a later owner may have shown it, which is no longer to be found under its hidden name: FENCED. */
+enum status part_file_show(struct part_file *file, bool shared, struct error *err);
 /* Removes it, unless a checkpoint may list it (part_file_sync was called): then it stays, hidden, for a restart. */
 void part_file_abandon(struct part_file *file);
 /* Shows the first `bytes` bytes of a file that another process synced; done before: nothing happens. `open`: it had not ended, and may be

@@ -15,7 +15,7 @@ struct task_owner {
     char life[24], prefix[300];
     pthread_t thread;
     /* under the world's mutex */
-    bool goes, steps, frozen, dead, ended;
+    bool goes, steps, thaws, frozen, dead, ended;
     enum owner_fault fault;
     uint32_t cut; /* calls that are still cut off */
     enum status status;
@@ -38,12 +38,13 @@ static struct task_owner *owner_of(struct cluster_session *session)
 static void freeze(struct task_owner *owner)
 {
     owner->frozen = true;
-    owner->goes = false;
+    owner->thaws = false;
     pthread_cond_broadcast(&owner->world->changed);
-    while (!owner->goes && !owner->dead) {
+    while (!owner->thaws && !owner->dead) {
         pthread_cond_wait(&owner->world->changed, &owner->world->mutex);
     }
-    owner->frozen = owner->goes = false;
+    owner->frozen = owner->thaws = false;
+    pthread_cond_broadcast(&owner->world->changed);
 }
 
 static bool is_cut_off(struct task_owner *owner)
@@ -182,6 +183,11 @@ void task_world_open(struct task_world *world)
 
 void task_world_close(struct task_world *world)
 {
+    for (uint32_t i = 0; i < OWNERS_MAX; i++) {
+        if (world->owners[i] != NULL) {
+            task_owner_kill(world->owners[i]);
+        }
+    }
     memory_session_destroy(world->registers);
     pthread_mutex_destroy(&world->mutex);
     pthread_cond_destroy(&world->changed);
@@ -205,6 +211,12 @@ struct task_owner *task_owner_create(struct task_world *world, const char *job, 
                                            .prefix = owner->prefix,
                                            .job = job};
     owner->steps = true;
+    uint32_t place = 0;
+    while (world->owners[place] != NULL) {
+        place++;
+        assert(place < OWNERS_MAX);
+    }
+    world->owners[place] = owner;
     int failed = pthread_create(&owner->thread, NULL, owner_main, owner);
     assert(failed == 0);
     (void)failed;
@@ -236,12 +248,16 @@ enum owner_state task_owner_step(struct task_owner *owner)
 {
     struct task_world *world = owner->world;
     pthread_mutex_lock(&world->mutex);
-    while (is_under_way(owner)) { /* it has just begun, or thaws */
+    while (is_under_way(owner)) { /* it has just begun */
         pthread_cond_wait(&world->changed, &world->mutex);
     }
-    owner->goes = true;
+    if (owner->frozen) {
+        owner->thaws = true;
+    } else {
+        owner->goes = !owner->ended;
+    }
     pthread_cond_broadcast(&world->changed);
-    while (is_under_way(owner)) {
+    while (owner->thaws || is_under_way(owner)) {
         pthread_cond_wait(&world->changed, &world->mutex);
     }
     pthread_mutex_unlock(&world->mutex);
@@ -266,5 +282,8 @@ void task_owner_kill(struct task_owner *owner)
     pthread_cond_broadcast(&owner->world->changed);
     pthread_mutex_unlock(&owner->world->mutex);
     pthread_join(owner->thread, NULL);
+    for (uint32_t i = 0; i < OWNERS_MAX; i++) {
+        owner->world->owners[i] = owner->world->owners[i] == owner ? NULL : owner->world->owners[i];
+    }
     free(owner);
 }

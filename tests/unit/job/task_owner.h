@@ -18,16 +18,18 @@ enum owner_fault {
     OWNER_IS_CUT_OFF,     /* the service does not answer, nor to the read after it */
     OWNER_FAULT_COUNT
 };
+enum { OWNERS_MAX = 16 };
+struct task_owner;
 struct task_world { /* the service that all owners share */
     struct memory_session *registers;
+    struct task_owner *owners[OWNERS_MAX]; /* alive */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
 };
-struct task_owner;
 enum owner_state { OWNER_READY, OWNER_FROZEN, OWNER_ENDED /* with status */ };
 
 void task_world_open(struct task_world *world);
-void task_world_close(struct task_world *world);
+void task_world_close(struct task_world *world); /* kills all owners */
 /* It has not begun to run: the first step opens its session. settings and sql are lent. */
 struct task_owner *task_owner_create(struct task_world *world, const char *job, const char *task, uint64_t epoch,
                                      const char *const *settings, const char *sql);
