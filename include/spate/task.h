@@ -16,7 +16,8 @@
  *             the job, SPATE_ERROR_UNAVAILABLE as 'restart-strategy' says with a restart from the last checkpoint. A callback
  *             says why with spate_task_fail, or returns what a call of this header gave it, whose text then stands.
  * Ownership   What is given to a callback is lent for the time of the call. Handles of state and outputs live as long as the task.
- * Threads     The functions of one task are never called at the same time, and only from calls on its session (spate_result_step).
+ * Threads     The functions of one task are never called at the same time, and only from calls on its session (spate_result_step); in a worker
+ *             each task has a thread, so what tasks share through `context` they guard.
  *             The calls below that take a task, rows, state or output are for its callbacks only.
  * ABI         Structs that the caller fills begin with their size; unknown trailing members are ignored.
  */
@@ -24,7 +25,7 @@
 #define SPATE_TASK_H
 
 #include "spate/cell.h"
-#include "spate/spate.h"
+#include "spate/worker.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -77,15 +78,31 @@ struct spate_task_spec {
     const char *name;                    /* of the job, and of its state */
     const struct spate_task_class *type; /* copied */
     void *context;                       /* for init */
+    const char *setup;                   /* statements that make the tables: CREATE, SET. NULL: the session has them */
     const char *const *inputs;           /* tables or views, NULL-terminated; at least one */
     const char *const *outputs;          /* tables, NULL-terminated; NULL: none */
     const struct spate_task_table *tables;
     uint32_t table_count;
     int64_t window_interval_ms; /* 0: window is not called */
+    int whole;                  /* 1: one task has to see all rows, also of a job on several processes */
 };
 /* Starts the job in this process. *result is like that of an INSERT: step it (spate_result_step) until it ends. With
  * 'execution.checkpointing.interval' it leaves checkpoints, and goes on from the last one when it is started again. */
 SPATE_API int spate_task_run(spate_session *session, const struct spate_task_spec *spec, spate_result **result);
+
+/* ---- several processes ---- */
+
+/* Hands the job to workers of the same program instead of running it: its tables, `settings` ("key=value", NULL-terminated; as those that the
+ * session was opened with) and inputs are written into the storage ('storage.uri') and the coordination service ('coordinator.uri').
+ * It has as many tasks as its input has parts, as a SQL job would have; each is a task of its own, with state of its own, and reads
+ * its share of them: rows that belong together must be in one part (docs/task-api.md). flags: enum spate_submit_flags (spate/operations.h).
+ * *message: for people; lives as long as the session. */
+SPATE_API int spate_task_submit(spate_session *session, const struct spate_task_spec *spec, const char *const *settings, uint32_t flags,
+                                const char **message);
+/* A worker (spate/worker.h) that runs tasks of this job: each in a thread of its own, in which the functions of its class are called. `setup`
+ * is that of the job as it was submitted. The spec and what it points to live longer than the worker. */
+SPATE_API int spate_task_worker_open(const char *const *settings, const struct spate_worker_options *options,
+                                     const struct spate_task_spec *spec, spate_worker **worker, struct spate_error *error);
 
 /* ---- in callbacks ---- */
 
@@ -96,14 +113,15 @@ SPATE_API int spate_task_fail(spate_task *task, int error_class, const char *for
 #endif
     ;
 SPATE_API const char *spate_task_name(const spate_task *task); /* of the job */
+SPATE_API const char *spate_task_id(const spate_task *task);   /* "all"; of several "s0.3": the same for ever, wherever it runs */
 SPATE_API int64_t spate_task_now_ms(const spate_task *task);   /* the job's clock at the tick's begin; it never goes back */
 SPATE_API int64_t
 spate_task_watermark_ms(const spate_task *task); /* of all inputs, after the tick before; INT64_MIN: none; INT64_MAX: all have ended */
 /* A checkpoint follows this tick. SPATE_ERROR_SQL: the job takes none. */
 SPATE_API int spate_task_commit(spate_task *task);
 enum spate_shutdown {
-    SPATE_SHUTDOWN_TASK, /* the task has done all that it ever will: as if its input had ended, without end_of_stream */
-    SPATE_SHUTDOWN_PROCESS, /* this process stops working for the job after this tick, as with spate_result_stop: it goes on when it is run again */
+    SPATE_SHUTDOWN_TASK,    /* the task has done all that it ever will: as if its input had ended, without end_of_stream */
+    SPATE_SHUTDOWN_PROCESS, /* this process, with all its tasks, stops working for the job after this tick, as with spate_result_stop: it goes on when it is run again */
 };
 SPATE_API int spate_task_shutdown(spate_task *task, int scope);
 

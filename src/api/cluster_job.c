@@ -24,7 +24,8 @@ enum status cluster_job_facts(const struct job_record *record, struct arena *are
     *shared = cluster != NULL;
     *facts = (struct cluster_job_facts){.pieces = (uint32_t)json_integer_value(json_object_get(cluster, "pieces")),
                                         .bounded = json_is_true(json_object_get(cluster, "bounded")),
-                                        .unfenced = json_is_true(json_object_get(cluster, "unfenced"))};
+                                        .unfenced = json_is_true(json_object_get(cluster, "unfenced")),
+                                        .program = json_is_true(json_object_get(cluster, "program"))};
     const char *end = json_string_value(json_object_get(cluster, "end"));
     facts->reason = arena_format(arena, "%s", reason == NULL ? "" : reason);
     facts->end = end == NULL ? NULL : arena_format(arena, "%s", end);
@@ -39,8 +40,8 @@ static enum status facts_text(const struct job_record *record, const struct clus
     struct text text;
     json_t *root = record->extra == NULL ? json_object() : json_loads(record->extra, 0, NULL);
     root = root == NULL ? json_object() : root;
-    json_t *cluster = json_pack("{sIsbsbss}", "pieces", (json_int_t)facts->pieces, "bounded", facts->bounded, "unfenced", facts->unfenced,
-                                "reason", facts->reason);
+    json_t *cluster = json_pack("{sIsbsbsbss}", "pieces", (json_int_t)facts->pieces, "bounded", facts->bounded, "unfenced", facts->unfenced,
+                                "program", facts->program, "reason", facts->reason);
     if (facts->end != NULL) {
         json_object_set_new(cluster, "end", json_string(facts->end));
     }
@@ -185,8 +186,9 @@ static enum status plan_facts(const spate_result *result, struct cluster_job_fac
     struct plan_spread spread;
     TRY(plan_find_spread(result->plan, &spread, err));
     *facts = (struct cluster_job_facts){.pieces = spread.pieces,
-                                        .bounded = plan_is_bounded(result->plan),
+                                        .bounded = plan_is_bounded(result->plan) || result->program != NULL,
                                         .unfenced = plan_has_unfenced_sink(result->plan),
+                                        .program = result->program != NULL,
                                         .reason = spread.reason};
     return STATUS_OK;
 }

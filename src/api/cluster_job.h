@@ -3,7 +3,8 @@
  * For         sessions that submit (statement.c), operations from outside, workers.
  * Shape       A submitted job has its record and definition in the storage and the register "jobs/<id>/model" in the coordination service;
  *             workers find it there (worker.c). The record outlives the coordinator; what the record's `extra` has as "cluster" makes it a
- *             job of several processes: {"cluster":{"pieces":4,"bounded":true,"unfenced":false,"reason":"...","end":"finished"}}
+ *             job of several processes:
+ *             {"cluster":{"pieces":4,"bounded":true,"unfenced":false,"program":false,"reason":"...","end":"finished"}}
  * States      of the model: RUNNING, PAUSED (workers have it); STOPPED, FINISHED, FAILED (they leave it in order), KILLED (at once).
  * Threads     The session's.
  */
@@ -16,7 +17,8 @@
 
 struct cluster_job_facts {
     uint32_t pieces; /* tasks; 0: one task, the whole */
-    bool bounded, unfenced;
+    bool bounded /* it may end by itself */, unfenced;
+    bool program; /* its tasks run code that only a worker of that program has (spate/task.h) */
     const char *reason;
     const char *end; /* "finished", or why it has failed: no worker looks at it any more; NULL: neither */
 };

@@ -88,6 +88,7 @@ enum status program_define(spate_result *result, const struct spate_task_spec *s
     *program = (struct program){.result = result, .type = *spec->type, .context = spec->context, .host = program_host};
     program->host.context = &program->task;
     program->spec.host = &program->host;
+    program->spec.whole = spec->whole != 0;
     program->spec.window_us = spec->window_interval_ms * 1000;
     program->spec.input_count = count_names(spec->inputs);
     program->spec.output_count = count_names(spec->outputs);

@@ -61,6 +61,9 @@ struct program {
     struct spate_task task;
 };
 
+/* task.c: the job of a program; the session has its tables. */
+enum status task_start(spate_session *session, const struct spate_task_spec *spec, spate_result **result, struct error *err);
+
 /* program.c */
 enum status program_define(spate_result *result, const struct spate_task_spec *spec, struct error *err);
 /* For one attempt. */

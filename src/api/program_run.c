@@ -193,7 +193,9 @@ void program_after_tick(struct program *program)
     if (task->wants_commit && result->checkpointer != NULL) {
         checkpointer_request(result->checkpointer);
     }
-    if (task->wants_stop) {
+    if (task->wants_stop && result->session->share != NULL) {
+        atomic_store(result->session->share->process_leaves, true);
+    } else if (task->wants_stop) {
         spate_result_stop(result);
     }
     task->wants_commit = task->wants_stop = false;

@@ -25,7 +25,8 @@
 struct session_share {
     const char *job; /* name */
     struct task_run *run;
-    struct edits_group *edits; /* the job's control log in this process */
+    struct edits_group *edits;   /* the job's control log in this process */
+    atomic_bool *process_leaves; /* set: the worker leaves its jobs in order */
 };
 struct spate_session {
     struct budget budget;

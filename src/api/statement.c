@@ -279,7 +279,10 @@ static enum status inserts_run(struct statement *self, const struct ast_statemen
 static enum status program_run(struct statement *self, struct error *err)
 {
     struct bound_program bound;
-    if (self->context.settings.parallelism > 1) {
+    if (self->session->share != NULL) { /* what is parallel are the tasks */
+        self->context.settings.parallelism = 1;
+    }
+    if (self->context.settings.parallelism > 1 && !self->session->submits) {
         return error_set(err, ERROR_INVALID_OPTION,
                          "'parallelism.default' = '%u': a task runs in one thread; let it be 1, and start more tasks",
                          self->context.settings.parallelism);

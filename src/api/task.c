@@ -1,9 +1,11 @@
 /* include/spate/task.h: what the functions of a task may call. Errors go into the task, from where the end of the callback takes them. */
 #include <string.h>
+#include <unistd.h>
 
 #include "api/program.h"
 #include "api/public_error.h"
 #include "data/arrow.h"
+#include "spate/operations.h"
 
 static int answer(spate_task *task, enum status status)
 {
@@ -11,30 +13,81 @@ static int answer(spate_task *task, enum status status)
     return status == STATUS_OK ? SPATE_OK : public_error_set(&public_error, &task->error, status);
 }
 
-int spate_task_run(spate_session *session, const struct spate_task_spec *spec, spate_result **result)
+/* ---- starting it ---- */
+
+enum status task_start(spate_session *session, const struct spate_task_spec *spec, spate_result **result, struct error *err)
 {
     spate_result *created;
-    *result = NULL;
-    if (!session->opened) {
-        return session_fail(session, error_set(&session->error, ERROR_MISUSE, "the session is not open"));
-    }
     atomic_store(&session->cancelled, false);
     atomic_store(&session->planning_cancelled, false);
-    enum status status = result_create(session, SPATE_RESULT_INSERT, &created, &session->error);
-    if (status != STATUS_OK) {
-        return session_fail(session, status);
-    }
+    TRY(result_create(session, SPATE_RESULT_INSERT, &created, err));
     session->statement_count++;
-    status = program_define(created, spec, &session->error);
+    enum status status = program_define(created, spec, err);
     if (status == STATUS_OK) {
-        status = statement_run_program(created, &session->error);
+        status = statement_run_program(created, err);
     }
     if (status != STATUS_OK) {
         spate_result_close(created);
-        return session_fail(session, status);
+        return status;
     }
     *result = created;
-    return SPATE_OK;
+    return STATUS_OK;
+}
+
+/* Makes the tables. Fails through the session's error. */
+static int run_setup(spate_session *session, const struct spate_task_spec *spec)
+{
+    size_t offset = 0;
+    int code = session->opened ? SPATE_OK : session_fail(session, error_set(&session->error, ERROR_MISUSE, "the session is not open"));
+    for (bool more = spec->setup != NULL; more && code == SPATE_OK;) {
+        spate_result *result;
+        code = spate_execute(session, spec->setup, strlen(spec->setup), &offset, &result);
+        more = code == SPATE_OK && result != NULL;
+        if (more && result->kind != SPATE_RESULT_DONE) {
+            code = session_fail(session,
+                                error_set(&session->error, ERROR_MISUSE, "the setup of a task has statements like CREATE and SET only"));
+        }
+        if (result != NULL) {
+            spate_result_close(result);
+        }
+    }
+    return code;
+}
+
+int spate_task_run(spate_session *session, const struct spate_task_spec *spec, spate_result **result)
+{
+    *result = NULL;
+    int code = run_setup(session, spec);
+    enum status status = code == SPATE_OK ? task_start(session, spec, result, &session->error) : STATUS_OK;
+    return status == STATUS_OK ? code : session_fail(session, status);
+}
+
+static enum status submit(spate_session *session, const struct spate_task_spec *spec, uint32_t flags, const char **message)
+{
+    spate_result *result;
+    session->submits = true;
+    session->replaces = (flags & SPATE_SUBMIT_REPLACE) != 0;
+    enum status status = task_start(session, spec, &result, &session->error);
+    session->submits = session->replaces = false;
+    TRY(status);
+    *message = arena_text(session->arena, result->message, strlen(result->message));
+    spate_result_close(result);
+    return *message != NULL ? STATUS_OK : error_set(&session->error, ERROR_BUDGET_SPENT, "no room for what is said of a job");
+}
+
+int spate_task_submit(spate_session *session, const struct spate_task_spec *spec, const char *const *settings, uint32_t flags,
+                      const char **message)
+{
+    char folder[4096];
+    int code = run_setup(session, spec);
+    if (code == SPATE_OK && getcwd(folder, sizeof folder) == NULL) {
+        code = session_fail(session, error_set(&session->error, ERROR_FILE_UNREADABLE, "the working folder is not there any more"));
+    }
+    if (code == SPATE_OK) {
+        code = spate_session_script(session, spec->setup == NULL ? "" : spec->setup, folder, settings);
+    }
+    enum status status = code == SPATE_OK ? submit(session, spec, flags, message) : STATUS_OK;
+    return status == STATUS_OK ? code : session_fail(session, status);
 }
 
 /* ---- the task ---- */
@@ -42,6 +95,12 @@ int spate_task_run(spate_session *session, const struct spate_task_spec *spec, s
 const char *spate_task_name(const spate_task *task)
 {
     return task->program->spec.name;
+}
+
+const char *spate_task_id(const spate_task *task)
+{
+    const struct checkpoint_task *one = task->program->result->session->task;
+    return one == NULL ? "all" : one->name;
 }
 
 int64_t spate_task_now_ms(const spate_task *task)

@@ -136,8 +136,8 @@ static enum status open_worker(struct spate_worker *self, const char *const *set
     return status;
 }
 
-int spate_worker_open(const char *const *settings, const struct spate_worker_options *options, spate_worker **worker,
-                      struct spate_error *error)
+static int open_for(const char *const *settings, const struct spate_worker_options *options, const struct spate_task_spec *program,
+                    spate_worker **worker, struct spate_error *error)
 {
     static _Thread_local struct error err;
     *worker = NULL;
@@ -148,6 +148,7 @@ int spate_worker_open(const char *const *settings, const struct spate_worker_opt
         return public_error_set(error, &err, error_set(&err, ERROR_BUDGET_SPENT, "no room for a worker"));
     }
     self->arena = arena;
+    self->program = program;
     memcpy(&self->options, options, options->size < sizeof self->options ? options->size : sizeof self->options);
     pthread_mutex_init(&self->telling, NULL);
     enum status status = open_worker(self, settings, &err);
@@ -157,6 +158,18 @@ int spate_worker_open(const char *const *settings, const struct spate_worker_opt
     }
     *worker = self;
     return SPATE_OK;
+}
+
+int spate_worker_open(const char *const *settings, const struct spate_worker_options *options, spate_worker **worker,
+                      struct spate_error *error)
+{
+    return open_for(settings, options, NULL, worker, error);
+}
+
+int spate_task_worker_open(const char *const *settings, const struct spate_worker_options *options, const struct spate_task_spec *spec,
+                           spate_worker **worker, struct spate_error *error)
+{
+    return open_for(settings, options, spec, worker, error);
 }
 
 void spate_worker_close(spate_worker *worker)
@@ -215,6 +228,12 @@ static enum status is_at_work(struct spate_worker *worker, const struct job_reco
     return status;
 }
 
+/* A worker of a program has no code but its own, one of SQL none of any program. */
+static bool is_ours(const struct spate_worker *worker, const struct job_record *record, const struct cluster_job_facts *facts)
+{
+    return worker->program == NULL ? !facts->program : facts->program && strcmp(worker->program->name, record->name) == 0;
+}
+
 static enum status look_at(struct spate_worker *worker, const struct job_record *record, struct error *err)
 {
     struct cluster_job_facts facts;
@@ -226,7 +245,7 @@ static enum status look_at(struct spate_worker *worker, const struct job_record 
     }
     TRY_ALLOC(arena, arena_create(&worker->session->budget, "a job's record"), err);
     enum status status = cluster_job_facts(record, arena, &shared, &facts, err);
-    if (status == STATUS_OK && shared && facts.end == NULL) {
+    if (status == STATUS_OK && shared && facts.end == NULL && is_ours(worker, record, &facts)) {
         status = is_at_work(worker, record, &at_work, err);
     }
     if (status == STATUS_OK && at_work) {

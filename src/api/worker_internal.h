@@ -13,14 +13,16 @@
 #include "job/edits_group.h"
 #include "job/standby.h"
 #include "job/task_host.h"
+#include "spate/task.h"
 #include "spate/worker.h"
 #include "storage/job_definition.h"
 
 struct spate_worker {
     struct spate_worker_options options;
-    struct arena *arena;    /* of its settings */
-    spate_session *session; /* its settings, storage and budget; runs nothing itself */
-    const char **settings;  /* for the sessions of tasks: without cluster.*; NULL-terminated */
+    const struct spate_task_spec *program; /* whose tasks it runs; NULL: those of SQL */
+    struct arena *arena;                   /* of its settings */
+    spate_session *session;                /* its settings, storage and budget; runs nothing itself */
+    const char **settings;                 /* for the sessions of tasks: without cluster.*; NULL-terminated */
     struct cluster_timing timing;
     char id[LIFE_ID_MAX + 1];
     char host[256], rack[256], boot[64], build[64];
@@ -99,7 +101,7 @@ void worker_job_close(struct worker_job *job);
 /* In the task's thread. The same task without a commit in between FAILURES_MAX times: no other process will fare better, the job has failed. */
 void worker_job_note_failure(struct worker_job *job, uint64_t task, const struct error *failure);
 
-/* ---- worker_sql.c: struct task_kind; the context is the worker_job ---- */
+/* ---- worker_sql.c: struct task_kind, also of programs; the context is the worker_job ---- */
 enum status worker_sql_run(void *context, struct task_run *run, bool *ended, struct error *err);
 
 #endif

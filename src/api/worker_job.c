@@ -115,6 +115,11 @@ static enum status start_runner(struct worker_job *job, struct error *err)
     return STATUS_OK;
 }
 
+static bool hears_app(const struct spate_worker *worker)
+{
+    return worker->program != NULL && worker->program->type->on_control != NULL;
+}
+
 static enum status join(struct worker_job *job, const struct cluster_job_facts *facts, struct error *err)
 {
     TRY_ALLOC(job->arena, arena_create(&job->worker->session->budget, "a job"), err);
@@ -123,7 +128,7 @@ static enum status join(struct worker_job *job, const struct cluster_job_facts *
     TRY(cluster_job_open(job->worker->session, job->id, &job->link, err));
     job->kind = (struct task_kind){job, worker_sql_run};
     job->control = (struct leader_control){.context = job, .next = control_next, .turn = control_turn};
-    const struct leading_config leading = {.verbs = edits_verbs,
+    const struct leading_config leading = {.verbs = hears_app(job->worker) ? edits_verbs_of_programs : edits_verbs,
                                            .sets = verb_sets,
                                            .set_count = ARRAY_LENGTH(verb_sets),
                                            .check = check_edit,

@@ -1,4 +1,5 @@
-/* A task of a job that was submitted as SQL: a session of its own runs the job's script, as far as this one job is concerned. */
+/* A task of a job that was submitted: a session of its own runs the job's script, as far as this one job is concerned; of a program it makes
+ * the tables, and then the program is started. */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 #include <unistd.h>
 
 #include "api/worker_internal.h"
+#include "api/program.h"
 #include "storage/config_store.h"
 
 enum { WAIT_MS = 50, SUSPENDED_US = 10000, SETTINGS_MAX = 512 };
@@ -160,6 +162,10 @@ static enum status run_scripts(struct sql_task *self, struct error *err)
         TRY(run_statements(self, at, length, err));
         at += length;
     }
+    const struct spate_task_spec *program = self->job->worker->program;
+    if (program != NULL && task_start(self->session, program, &self->result, err) != STATUS_OK) {
+        return err->status;
+    }
     return self->result != NULL
                ? STATUS_OK
                : error_set(err, ERROR_STATE_MISFIT, "the script of job '%s' has no INSERT of that name any more", self->job->name);
@@ -213,7 +219,8 @@ enum status worker_sql_run(void *context, struct task_run *run, bool *ended, str
 {
     struct sql_task self = {.job = context, .run = run};
     task_text(run->task, self.name);
-    self.share = (struct session_share){.job = self.job->name, .run = run, .edits = self.job->edits};
+    self.share =
+        (struct session_share){.job = self.job->name, .run = run, .edits = self.job->edits, .process_leaves = &self.job->worker->leaving};
     self.checkpoint = (struct checkpoint_task){
         .name = self.name, .epoch = run->epoch, .life = run->life, .session = run->session, .prefix = run->prefix, .job = run->job_id};
     TRY_ALLOC(self.arena, arena_create(NULL, "task"), err);

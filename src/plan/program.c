@@ -55,7 +55,8 @@ static enum status make_program(struct planner *planner, const struct bound_prog
     }
     TRY(plan_output_add(planner, node, err)); /* it may have no tables to write */
     TRY(plan_dead_letters(planner, err));
-    return plan_finish(planner, err);
+    TRY(plan_finish(planner, err));
+    return planner->context->settings.pieces == 0 ? STATUS_OK : plan_check_piece(planner->plan, err);
 }
 
 enum status plan_make_program(const struct plan_context *context, const struct bound_program *program, struct plan **plan,

@@ -354,6 +354,12 @@ static enum status spread_all_rows(struct spread *self, const struct plan_node *
     return keep_whole(self, node, "looks at all rows", err);
 }
 
+/* Its state is that of its own piece: whoever writes a program knows it, and says so where it has to see all rows. */
+static enum status spread_program(struct spread *self, const struct plan_node *node, struct error *err)
+{
+    return node->program.whole ? keep_whole(self, node, "wants to see all rows", err) : STATUS_OK;
+}
+
 static spread_fn *const spreaders[PLAN_OPERATOR_COUNT] = {
     [PLAN_SOURCE] = spread_source,
     [PLAN_DEAD_LETTERS] = spread_pass,
@@ -379,6 +385,8 @@ static spread_fn *const spreaders[PLAN_OPERATOR_COUNT] = {
     [PLAN_LIMIT] = spread_all_rows,
     [PLAN_SET] = spread_set,
     [PLAN_UNNEST] = spread_unnest,
+    [PLAN_PROGRAM] = spread_program,
+    [PLAN_PROGRAM_OUTPUT] = spread_pass,
     [PLAN_SINK] = spread_sink,
     [PLAN_RESULT] = spread_all_rows,
 };

@@ -343,6 +343,7 @@ struct program_spec {
     const struct program_table_spec *tables;
     uint32_t table_count;
     int64_t window_us; /* 0: none */
+    bool whole;        /* one task has to see all rows */
     const struct program_host *host;
 };
 enum status program_node_create(struct circuit *circuit, const struct program_spec *spec, struct node *const *inputs, struct node **node,
