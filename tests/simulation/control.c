@@ -218,8 +218,13 @@ static void run_reader(struct fiber *fiber, void *context)
     while (fiber_sleep(fiber, world->timing.poll.us + world_below(world, (uint32_t)world->timing.poll.us))) {
         struct control_side *side = side_of(world, fiber->process);
         int64_t began_us = world->now_us;
+        uint64_t there = world->log_through;
         side->fold = NULL; /* lent until the next reading */
         enum status status = read_log(fiber, &log, &err);
+        if (!fiber->dead && status == STATUS_OK && control_log_fold(log)->through < there) {
+            world_fail(world, "I19: a reader of the control log takes record %" PRIu64 " for the last; %" PRIu64 " were there before",
+                       control_log_fold(log)->through, there);
+        }
         if (!fiber->dead && status == STATUS_OK) {
             status = acknowledge(fiber, log, &err);
         }

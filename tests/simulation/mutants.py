@@ -38,4 +38,8 @@ MUTANTS = {
     "key without memory": ("src/cluster/control/decide.c", "*same = find_key(turn->fold, entry);", "*same = false ? find_key(turn->fold, entry) : NULL;"),
     "edits applied again": ("tests/simulation/tasks.c", "    tasks_read_edits(manifest.extra, &task->edits);", "    tasks_read_edits(manifest.extra, &task->edits);\n    task->edits.rank = task->edits.begun;"),
     "closed before all have applied": ("src/cluster/control/decide.c", "        if (control_fold_acked(turn->fold, turn->world->tasks[i]) < entry->rank) {", "        if (control_fold_acked(turn->fold, turn->world->tasks[i]) + 1 < entry->rank) {"),
+    # Errors of other reads.
+    "commit record: error as absent": ("src/cluster/commit_record.c", "    TRY(place->session->driver->get(place->session, place->name, arena, &result, &value, err));", "    if (place->session->driver->get(place->session, place->name, arena, &result, &value, err) != STATUS_OK) {\n        result = CLUSTER_ABSENT;\n    }"),
+    "control log: error as absent": ("src/cluster/control/log_register.c", "    TRY(driver_of(log)->get(log->session, name, arena, result, &value, err));\n    if (*result != CLUSTER_OK) {", "    if (driver_of(log)->get(log->session, name, arena, result, &value, err) != STATUS_OK) {\n        *result = CLUSTER_ABSENT;\n    }\n    if (*result != CLUSTER_OK) {"),
+    "damaged record as absent": ("src/cluster/commit_record.c", "    return read_form(place->name, value.bytes, place->task, arena, content, err);", "    content->absent = read_form(place->name, value.bytes, place->task, arena, content, err) != STATUS_OK;\n    return STATUS_OK;"),
 }

@@ -57,7 +57,11 @@ static bool is_fenced(const struct error *err)
 
 static void report_fence(struct fiber *fiber, const struct task_context *task)
 {
+    const struct record *record = services_record(fiber->world, task->task);
     SOMETIMES(COMMIT_FENCED);
+    if (work_of(fiber, task) != NULL && record->epoch == task->epoch && record->incarnation == task->life.incarnation) {
+        world_fail(fiber->world, "I19: %s believes that its commit record is another's: it is its own", task->name);
+    }
     if (work_of(fiber, task) != NULL) {
         process_later(fiber->world, fiber->process, 1, (struct cluster_event){.kind = EVENT_COMMIT_REFUSED});
     }
