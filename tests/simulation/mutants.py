@@ -2,7 +2,7 @@
 
 MUTANTS = {
     # The seven of the model (tests/models/coordination.pml).
-    "no compare-and-set": ("tests/simulation/services.c", "if (!same_version(&operation->version, world->model_version)) {", "if (false) {"),
+    "no compare-and-set": ("tests/simulation/services.c", "if (!services_same_version(&operation->version, world->model_version)) {", "if (false) {"),
     "no fence": ("src/cluster/leader.c", "if (is_fenced(self, &fence->seat)) {", "if (growing_array_reserve(&self->fenced, &self->fenced_capacity, self->fenced_count + 1, sizeof *self->fenced) && (self->fenced[self->fenced_count++] = (struct fenced_life){fence->seat.seat, fence->seat.life.incarnation, 0}, true)) {"),
     "no acknowledgement": ("src/cluster/leader_members.c", "    if (task->from.id == NULL) {\n        return true;", "    if (!task->evicted) {\n        return true;"),
     "lost from": ("src/cluster/leader_turn.c", "    if (task->open) {\n        task->from", "    if (task->owner != MODEL_NONE) {\n        task->from"),
