@@ -7,6 +7,7 @@
 #include "api/session.h"
 #include "api/settings_flink.h"
 #include "cluster/driver.h"
+#include "cluster/timing.h"
 #include "connectors/table_options.h"
 #include "formats/json_text.h"
 #include "functions/aggregate.h"
@@ -218,6 +219,22 @@ static enum status add_drivers(struct reference *self, struct error *err)
     return STATUS_OK;
 }
 
+/* Their defaults are those of the coordination service. */
+static void add_timing_options(struct reference *self)
+{
+    uint32_t count;
+    const struct option_def *options = timing_option_list(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct option_def one = options[i];
+        char summary[400];
+        snprintf(summary, sizeof summary, "%s Default: %s in a folder, %s with ZooKeeper, %s with Azure.", one.summary,
+                 timing_initial(&options[i], TIMING_LOCAL), timing_initial(&options[i], TIMING_PUSHED),
+                 timing_initial(&options[i], TIMING_POLLED));
+        one.summary = summary;
+        add_option(self, &one, "");
+    }
+}
+
 static enum status add_options(struct reference *self, struct error *err)
 {
     (void)err;
@@ -232,6 +249,7 @@ static enum status add_options(struct reference *self, struct error *err)
             add_option(self, &storage_options[i], "");
         }
     }
+    add_timing_options(self);
     for (uint32_t i = 0; i < flink_key_count; i++) {
         static const char *const kinds[][2] = {[FLINK_KEY_ADVISORY] = {"advisory", "changes nothing"},
                                                [FLINK_KEY_REFUSED] = {"refused", "not supported"},

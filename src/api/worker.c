@@ -10,7 +10,7 @@
 #include "api/public_error.h"
 #include "api/worker_internal.h"
 
-enum { LOOK_US = 1000000, AGAIN_US = 10000000, STEP_US = 20000, LINE_BYTES = 2048, TIMING_MAX = 32, SETTINGS_MAX = 256 };
+enum { LOOK_US = 1000000, AGAIN_US = 10000000, STEP_US = 20000, LINE_BYTES = 2048 };
 
 void worker_tell(struct spate_worker *worker, const char *format, ...)
 {
@@ -46,30 +46,18 @@ static enum status connect(struct spate_worker *self, struct error *err)
     return self->looking != NULL ? STATUS_OK : coordinator_open(self->session, "what a worker works on", &environment, &self->looking, err);
 }
 
-/* cluster.* are the worker's timing; all others are the sessions'. */
-static enum status split_settings(struct spate_worker *self, const char *const *settings, struct cluster_option *timing, size_t *count,
-                                  struct error *err)
+/* For the sessions of tasks. */
+static enum status keep_settings(struct spate_worker *self, const char *const *settings, struct error *err)
 {
-    struct arena *arena = self->arena;
-    uint32_t kept = 0;
-    TRY_ALLOC(self->settings, calloc(SETTINGS_MAX + 1, sizeof *self->settings), err);
-    for (; settings != NULL && *settings != NULL; settings++) {
-        const char *equals = strchr(*settings, '=');
-        char *copy;
-        TRY_ALLOC(copy, arena_text(arena, *settings, strlen(*settings)), err);
-        if (strncmp(*settings, "cluster.", strlen("cluster.")) != 0 || equals == NULL) {
-            if (kept == SETTINGS_MAX) {
-                return error_set(err, ERROR_TOO_MANY, "more than %d settings of a worker", SETTINGS_MAX);
-            }
-            self->settings[kept++] = copy;
-            continue;
-        }
-        if (*count == TIMING_MAX) {
-            return error_set(err, ERROR_TOO_MANY, "more than %d settings of a worker's timing", TIMING_MAX);
-        }
-        copy[equals - *settings] = '\0';
-        timing[(*count)++] = (struct cluster_option){copy, copy + (equals - *settings) + 1};
+    uint32_t count = 0;
+    while (settings != NULL && settings[count] != NULL) {
+        count++;
     }
+    TRY_ALLOC(self->settings, arena_alloc(self->arena, (count + 1) * sizeof *self->settings), err);
+    for (uint32_t i = 0; i < count; i++) {
+        TRY_ALLOC(self->settings[i], arena_text(self->arena, settings[i], strlen(settings[i])), err);
+    }
+    self->settings[count] = NULL;
     return STATUS_OK;
 }
 
@@ -111,10 +99,10 @@ static const char *scheme_of(const char *uri, char scheme[40])
 
 static enum status open_worker(struct spate_worker *self, const char *const *settings, struct error *err)
 {
-    struct cluster_option timing[TIMING_MAX];
-    size_t count = 0;
+    const struct cluster_option *timing;
+    size_t count;
     char scheme[40];
-    TRY(split_settings(self, settings, timing, &count, err));
+    TRY(keep_settings(self, settings, err));
     if (spate_session_open(self->settings, &self->session) != SPATE_OK) {
         if (self->session == NULL) {
             return error_set(err, ERROR_BUDGET_SPENT, "no room for a worker");
@@ -125,6 +113,7 @@ static enum status open_worker(struct spate_worker *self, const char *const *set
     TRY(name_process(self, err));
     TRY(durable_storage(self->session, err));
     const char *uri = self->session->settings.values.coordinator_uri;
+    TRY(settings_timing(&self->session->settings, self->arena, &timing, &count, err));
     if (uri != NULL) {
         TRY(timing_read(timing_profile_of(scheme_of(uri, scheme)), timing, count, &self->timing, err));
     }
@@ -184,7 +173,6 @@ void spate_worker_close(spate_worker *worker)
     }
     cluster_close(worker->looking, true);
     spate_session_close(worker->session);
-    free(worker->settings);
     arena_destroy(worker->arena);
     pthread_mutex_destroy(&worker->telling);
     free(worker);

@@ -22,7 +22,7 @@ struct spate_worker {
     const struct spate_task_spec *program; /* whose tasks it runs; NULL: those of SQL */
     struct arena *arena;                   /* of its settings */
     spate_session *session;                /* its settings, storage and budget; runs nothing itself */
-    const char **settings;                 /* for the sessions of tasks: without cluster.*; NULL-terminated */
+    const char **settings;                 /* for the sessions of tasks; NULL-terminated */
     struct cluster_timing timing;
     char id[LIFE_ID_MAX + 1];
     char host[256], rack[256], boot[64], build[64];
