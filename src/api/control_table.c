@@ -2,6 +2,7 @@
  * made anew for each statement that names it. */
 #include <string.h>
 
+#include "api/coordinator.h"
 #include "api/session.h"
 #include "cluster/control/log_register.h"
 #include "connectors/feed.h"
@@ -222,16 +223,9 @@ static enum status add_job(void *context, const struct job_record *record, bool 
 
 static enum status add_all(struct filling *self, struct error *err)
 {
-    const struct session_settings *values = &self->session->settings.values;
-    const struct cluster_option *options;
-    size_t count;
-    if (values->coordinator_uri == NULL) {
-        return error_set(err, ERROR_MISSING_OPTION, "spate.control_log: where control logs are must be said: 'coordinator.uri'");
-    }
     random_open(&self->random, 0);
     TRY(durable_storage(self->session, err));
-    TRY(settings_coordination(&self->session->settings, self->arena, &options, &count, err));
-    TRY(cluster_open(values->coordinator_uri, options, count, NULL, &self->coordinator, err));
+    TRY(coordinator_open(self->session, "what spate.control_log reads", NULL, &self->coordinator, err));
     enum status status = job_record_list(self->session->storage, NULL, add_job, self, err);
     cluster_close(self->coordinator, true);
     return status;

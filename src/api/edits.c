@@ -17,6 +17,75 @@ static bool may_obey(const spate_result *result)
            !checkpointer_is_following(result->checkpointer) && !job_is_replaying(result->job);
 }
 
+/* ---- what stays in force ---- */
+
+static int64_t *pace_member(struct checkpoint_pace *pace, enum edits_setting setting)
+{
+    int64_t *const members[EDITS_SETTING_COUNT] = {
+        [EDITS_INTERVAL] = &pace->interval_us, [EDITS_MIN_PAUSE] = &pace->min_pause_us, [EDITS_TIMEOUT] = &pace->timeout_us};
+    return members[setting];
+}
+
+static struct checkpoint_pace pace_of_session(const spate_result *result)
+{
+    const struct checkpoint_settings settings = settings_checkpoints(&result->session->settings);
+    return (struct checkpoint_pace){settings.interval_us, settings.min_pause_us, settings.timeout_us};
+}
+
+/* Both verbs: without a value, it is as the job was started. What they say was checked before it was accepted; by a newer build, perhaps. */
+static enum status change_setting(spate_result *result, const struct edit *edit, struct arena *arena, struct error *err)
+{
+    const char *name = edit_text(edit, "setting", arena), *value = edit_text(edit, "value", arena);
+    enum edits_setting setting = name == NULL ? EDITS_SETTING_COUNT : edits_setting_find(name);
+    struct checkpoint_pace started = pace_of_session(result);
+    struct duration duration = {0};
+    if (setting == EDITS_SETTING_COUNT) {
+        return error_set(err, ERROR_CTL_NO_GROUND, "'%s' cannot change while the job runs", name == NULL ? "" : name);
+    }
+    if (value != NULL) {
+        TRY(duration_parse(value, &duration, err));
+    }
+    *pace_member(&result->pace, setting) = value != NULL ? duration.us : *pace_member(&started, setting);
+    checkpointer_set_pace(result->checkpointer, &result->pace);
+    return STATUS_OK;
+}
+
+static enum status change_level(spate_result *result, const struct edit *edit, struct arena *arena, struct error *err)
+{
+    const char *name = edit_text(edit, "level", arena);
+    uint32_t level = 0;
+    while (name != NULL && level < LOG_LEVEL_COUNT && strcmp(log_level_name((enum log_level)level), name) != 0) {
+        level++;
+    }
+    if (name == NULL || level == LOG_LEVEL_COUNT) {
+        return error_set(err, ERROR_CTL_BAD_ARGUMENTS, "'%s' is no level of logs", name == NULL ? "" : name);
+    }
+    journal_set_level(result->journal, (enum log_level)level);
+    return STATUS_OK;
+}
+
+/* No checkpoint has it: the log does. What this build cannot do is no reason not to run. */
+static void apply_standing(spate_result *result)
+{
+    static const struct {
+        const char *verb;
+        enum status (*change)(spate_result *result, const struct edit *edit, struct arena *arena, struct error *err);
+    } changes[] = {{"core.config.set", change_setting}, {"core.log.level", change_level}};
+    uint32_t count;
+    struct error err;
+    const struct edit *standing = edits_standing(result->edits, &count);
+    result->pace = pace_of_session(result);
+    for (uint32_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < ARRAY_LENGTH(changes); k++) {
+            if (strcmp(changes[k].verb, standing[i].verb) == 0 &&
+                changes[k].change(result, &standing[i], result->arena, &err) != STATUS_OK) {
+                session_tell(result->session, "job '%s' goes on without edit %llu: %s", result->job_name,
+                             (unsigned long long)standing[i].rank, err.text);
+            }
+        }
+    }
+}
+
 static enum status open_edits(spate_result *result, struct error *err)
 {
     spate_session *session = result->session;
@@ -31,6 +100,7 @@ static enum status open_edits(spate_result *result, struct error *err)
     spec.applied = checkpointer_edits(result->checkpointer, &spec.goes_on);
     TRY(edits_open(&spec, &result->edits, err));
     checkpointer_note_edits(result->checkpointer, edits_rank(result->edits));
+    apply_standing(result);
     bool stopped = edits_begin_stopped(result->edits);
     result->paused = stopped || edits_begin_paused(result->edits);
     if (result->paused) {
@@ -126,12 +196,23 @@ static enum status stop_job(struct obeying *self, struct error *err)
     return STATUS_OK;
 }
 
+static enum status set_config(struct obeying *self, struct error *err)
+{
+    return change_setting(self->result, self->edit, self->arena, err);
+}
+
+static enum status set_level(struct obeying *self, struct error *err)
+{
+    return change_level(self->result, self->edit, self->arena, err);
+}
+
 static const struct {
     const char *verb;
     enum status (*obey)(struct obeying *self, struct error *err);
 } verbs[] = {
     {"core.checkpoint", take_checkpoint}, {"core.savepoint", take_savepoint}, {"core.job.pause", pause_job},
-    {"core.job.resume", resume_job},      {"core.job.stop", stop_job},
+    {"core.job.resume", resume_job},      {"core.job.stop", stop_job},        {"core.config.set", set_config},
+    {"core.config.unset", set_config},    {"core.log.level", set_level},
 };
 
 /* Verbs that are not here were refused when they were decided: they are not in edits_verbs. */

@@ -72,6 +72,7 @@ struct spate_result {
     struct checkpointer *checkpointer; /* NULL: the job leaves nothing behind */
     struct program *program;           /* api/program.h: the job is a program's; NULL: of SQL */
     struct edits *edits;               /* of the job's control log; NULL: it has none, or not yet */
+    struct checkpoint_pace pace;       /* as edits have it */
     bool paused;                       /* by an edit: no ticks */
     struct journal *journal;           /* of all attempts; NULL likewise, or when it cannot be written */
     const char *job_name;              /* of an INSERT; NULL: a query */

@@ -143,6 +143,13 @@ void checkpointer_figures(const struct checkpointer *self, struct checkpoint_fig
     *figures = self->figures;
 }
 
+void checkpointer_set_pace(struct checkpointer *self, const struct checkpoint_pace *pace)
+{
+    self->spec.settings.interval_us = pace->interval_us;
+    self->spec.settings.min_pause_us = pace->min_pause_us;
+    self->spec.settings.timeout_us = pace->timeout_us;
+}
+
 void checkpointer_request(struct checkpointer *self)
 {
     self->requested = true;

@@ -125,6 +125,11 @@ enum status checkpointer_follow(struct checkpointer *self, struct job *job, int6
                                 struct error *err);
 /* Where storage is no folder: has somebody asked for something, since the last call? Then job_request_find finds it. */
 bool checkpointer_is_asked(struct checkpointer *self);
+/* Other times than those of the spec, from now on. */
+struct checkpoint_pace {
+    int64_t interval_us, min_pause_us, timeout_us;
+};
+void checkpointer_set_pace(struct checkpointer *self, const struct checkpoint_pace *pace);
 /* The next checkpoint is due as soon as none is under way, also when nothing has changed. */
 void checkpointer_request(struct checkpointer *self);
 /* Notes in all checkpoints from now on through which rank of the control log edits are applied (job/edits.h). */

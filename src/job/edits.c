@@ -6,11 +6,14 @@
 #include <string.h>
 
 #include "base/condition.h"
+#include "base/option.h"
 #include "job/edits_internal.h"
 
 enum { POLL_US = 250000 };
 
-#define VERBS "core.checkpoint", "core.savepoint", "core.job.pause", "core.job.resume", "core.job.stop"
+#define VERBS                                                                                                                              \
+    "core.checkpoint", "core.savepoint", "core.job.pause", "core.job.resume", "core.job.stop", "core.config.set", "core.config.unset",     \
+        "core.log.level"
 const char *const edits_verbs[] = {VERBS, NULL};
 const char *const edits_verbs_of_programs[] = {VERBS, "app.*", NULL};
 
@@ -29,13 +32,73 @@ const char *edit_text(const struct edit *edit, const char *argument, struct aren
     return kept;
 }
 
+/* ---- what the leader asks before it accepts ---- */
+
+#define X(name, text, least_us) {text, least_us},
+static const struct {
+    const char *name;
+    int64_t least_us;
+} settings[] = {EDITS_SETTING_LIST(X)};
+#undef X
+
+enum edits_setting edits_setting_find(const char *name)
+{
+    uint32_t found = 0;
+    while (found < EDITS_SETTING_COUNT && strcmp(settings[found].name, name) != 0) {
+        found++;
+    }
+    return (enum edits_setting)found;
+}
+
+static enum status check_drain(const char *verb, const json_t *args, struct error *err)
+{
+    return json_is_true(json_object_get(args, "drain"))
+               ? error_set(err, ERROR_CTL_NO_GROUND, "%s: this job cannot drain its sources first", verb)
+               : STATUS_OK;
+}
+
+static enum status check_setting(const char *verb, const json_t *args, struct error *err)
+{
+    const char *name = json_string_value(json_object_get(args, "setting")), *value = json_string_value(json_object_get(args, "value"));
+    enum edits_setting setting = edits_setting_find(name);
+    struct duration duration;
+    if (json_object_get(args, "scope") != NULL) {
+        return error_set(err, ERROR_CTL_NO_GROUND, "%s: a setting holds for the whole job: leave out \"scope\"", verb);
+    }
+    if (setting == EDITS_SETTING_COUNT) {
+        return error_set(err, ERROR_CTL_NO_GROUND, "%s: '%.100s' cannot change while the job runs; these can: %s, %s, %s", verb, name,
+                         settings[EDITS_INTERVAL].name, settings[EDITS_MIN_PAUSE].name, settings[EDITS_TIMEOUT].name);
+    }
+    if (value != NULL && (duration_parse(value, &duration, err) != STATUS_OK || duration.us < settings[setting].least_us)) {
+        return error_set(err, ERROR_CTL_BAD_ARGUMENTS, "%s: '%.100s' is no duration for '%s'; write it like '10 s'", verb, value, name);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_level(const char *verb, const json_t *args, struct error *err)
+{
+    return json_object_get(args, "module") != NULL
+               ? error_set(err, ERROR_CTL_NO_GROUND, "%s: the level holds for the whole job: leave out \"module\"", verb)
+               : STATUS_OK;
+}
+
 enum status edits_check(void *context, const char *verb, const char *args, struct error *err)
 {
+    static const struct {
+        const char *verb;
+        enum status (*check)(const char *verb, const json_t *args, struct error *err);
+    } checks[] = {{"core.savepoint", check_drain},
+                  {"core.config.set", check_setting},
+                  {"core.config.unset", check_setting},
+                  {"core.log.level", check_level}};
     json_t *object = json_loads(args, 0, NULL);
-    bool drains = json_is_true(json_object_get(object, "drain"));
+    enum status status = STATUS_OK;
     (void)context;
+    for (size_t i = 0; i < ARRAY_LENGTH(checks); i++) {
+        status = strcmp(checks[i].verb, verb) == 0 ? checks[i].check(verb, object, err) : status;
+    }
     json_decref(object);
-    return drains ? error_set(err, ERROR_CTL_NO_GROUND, "%s: this job cannot drain its sources first", verb) : STATUS_OK;
+    return status;
 }
 
 /* ---- the task's side ---- */

@@ -65,5 +65,14 @@ extern const char *const edits_verbs[];                                        /
 extern const char *const edits_verbs_of_programs[];                            /* of one with a function for app.* */
 /* Arguments of verbs that it obeys, but not in every form: refuses with an error. */
 enum status edits_check(void *context, const char *verb, const char *args, struct error *err);
+/* Of core.config.set: settings that a job can take on between two ticks, all of them durations. */
+#define EDITS_SETTING_LIST(X)                                                                                                              \
+    X(INTERVAL, "execution.checkpointing.interval", 1)                                                                                     \
+    X(MIN_PAUSE, "execution.checkpointing.min-pause", 0)                                                                                   \
+    X(TIMEOUT, "execution.checkpointing.timeout", 1)
+#define X(name, text, least_us) EDITS_##name,
+enum edits_setting { EDITS_SETTING_LIST(X) EDITS_SETTING_COUNT };
+#undef X
+enum edits_setting edits_setting_find(const char *name); /* EDITS_SETTING_COUNT: it is none of them */
 
 #endif

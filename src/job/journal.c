@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ struct journal {
     struct storage *storage;
     struct log_writer *logs;
     struct metric_writer *metrics;
-    enum log_level level;
+    atomic_int level; /* enum log_level */
     int64_t interval_us, figures_due_us;
     pthread_t thread;
     pthread_mutex_t mutex; /* guards what follows */
@@ -249,7 +250,7 @@ static char *text_as_json(const char *text)
 
 void journal_event(struct journal *journal, enum log_level level, const char *event, const char *format, ...)
 {
-    if (journal == NULL || level < journal->level) {
+    if (journal == NULL || (int)level < atomic_load(&journal->level)) {
         return;
     }
     char text[1024];
@@ -266,6 +267,13 @@ void journal_event(struct journal *journal, enum log_level level, const char *ev
     pthread_cond_signal(&journal->changed);
     pthread_mutex_unlock(&journal->mutex);
     free(fields);
+}
+
+void journal_set_level(struct journal *journal, enum log_level level)
+{
+    if (journal != NULL) {
+        atomic_store(&journal->level, (int)level);
+    }
 }
 
 bool journal_wants_figures(struct journal *journal)

@@ -24,6 +24,7 @@ struct journal;
 enum status journal_open(struct storage *storage, const char *job, const char *incarnation, struct journal **journal, struct error *err);
 void journal_close(struct journal *journal); /* NULL is allowed, here and below */
 void journal_event(struct journal *journal, enum log_level level, const char *event, const char *format, ...) PRINTF_LIKE(4, 5);
+void journal_set_level(struct journal *journal, enum log_level level); /* instead of "storage.logs.level" */
 /* Is it time for figures? True once per interval; the first time one interval after the opening. */
 bool journal_wants_figures(struct journal *journal);
 void journal_figure(struct journal *journal, const char *name, const char *labels, double value);

@@ -183,6 +183,25 @@ def nothing_is_processed_while_paused_whoever_comes_and_goes(world):
     check_log(job)
 
 
+@scenario("C53", "LZ", quick=True)
+def a_setting_acts_in_every_task_and_stays_set(world):
+    job, workers = begin(world, "w1", "w2", interval="30 min")
+    done = edit(job, "config.set", "--setting", "execution.checkpointing.interval", "--value", "200 ms", "--wait")
+    expect((done["state"], done["applied"]) == ("done", TASKS), "all tasks have it", done)
+    job.feed()
+    job.check_exact()  # nothing but a checkpoint shows rows
+    for id in sorted(workers):
+        workers[id].kill()
+        world.start(id)
+    job.await_even("w1", "w2")
+    for _ in range(8):
+        job.feed()
+    job.check_exact()
+    refused = edit(job, "config.set", "--setting", "parallelism.default", "--value", "3", code=1)
+    expect("execution.checkpointing.interval" in refused["reason"], "which can", refused)
+    check_log(job)
+
+
 @scenario("C53", "L", quick=True)
 def what_cannot_be_done_is_refused_by_name(world):
     job, _ = begin(world, "w1", "w2")
