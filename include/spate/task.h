@@ -48,6 +48,13 @@ struct spate_task_edit {
     uint64_t rank;    /* its place among the edits of the job */
 };
 
+struct spate_task_answer {
+    const void *item; /* what was given to spate_process_async */
+    size_t item_length;
+    const void *answer;
+    size_t answer_length;
+};
+
 /* All members but process may be NULL. `self` is what init gave. */
 struct spate_task_class {
     size_t size; /* sizeof(struct spate_task_class), set by the caller */
@@ -58,6 +65,8 @@ struct spate_task_class {
     /* Every window_interval_ms of the clock, on its multiples; those that fall into a time when nothing runs are left out. */
     int (*window)(void *self, spate_task *task);
     int (*timer)(void *self, spate_task *task, const struct spate_task_timer *timer);
+    /* What spate_process_async has begun: in the order in which it was begun, whatever the order of answers, and in the tick of its row. */
+    int (*answered)(void *self, spate_task *task, const struct spate_task_answer *answer);
     /* An edit `app.*` of the job's control log (spate/control.h): each once, in the order of ranks, between two ticks. It may change state
      * and timers, but writes no output. An error fails the edit, not the job. */
     int (*on_control)(void *self, spate_task *task, const struct spate_task_edit *edit);
@@ -84,6 +93,8 @@ struct spate_task_spec {
     const struct spate_task_table *tables;
     uint32_t table_count;
     int64_t window_interval_ms; /* 0: window is not called */
+    uint32_t async_limit;       /* answers that are waited for at once; 0: 100 */
+    int64_t async_timeout_ms;   /* how long for each; 0: 60 s */
     int whole;                  /* 1: one task has to see all rows, also of a job on several processes */
 };
 /* Starts the job in this process. *result is like that of an INSERT: step it (spate_result_step) until it ends. With
@@ -134,6 +145,18 @@ SPATE_API spate_cell spate_rows_cell(const spate_rows *rows, uint32_t row, uint3
 SPATE_API int spate_rows_kind(const spate_rows *rows, uint32_t row); /* SPATE_INSERT, SPATE_DELETE (an update is both) */
 /* All rows as a struct array without copying values; the caller releases array and schema. schema may be NULL. */
 SPATE_API int spate_rows_arrow(spate_task *task, const spate_rows *rows, struct ArrowArray *array, struct ArrowSchema *schema);
+
+/* For what takes long (a call of a service): notes that an answer to this row will come, and `answered` is called with it. In process only. Waits while
+ * as many are without an answer as may be; the tick waits for all, so a checkpoint has none of them half done, and after a crash they are
+ * asked again. The item is copied. No answer in time fails the task (SPATE_ERROR_UNAVAILABLE), with the place of its row. */
+typedef struct spate_completion {
+    uint64_t task, number;
+} spate_completion;
+SPATE_API int spate_process_async(spate_task *task, const spate_rows *rows, uint32_t row, const void *item, size_t item_length,
+                                  spate_completion *completion);
+/* Any thread, at any time: the first of these calls for a completion counts; later ones, and those after the task's end, do nothing. */
+SPATE_API void spate_completion_answer(spate_completion completion, const void *answer, size_t length); /* copied */
+SPATE_API void spate_completion_fail(spate_completion completion, int error_class, const char *why);    /* the task fails */
 
 /* Outputs. NULL: there is none of the name; the error is set, so that SPATE_ERROR_SQL may be returned. */
 SPATE_API spate_output *spate_task_output(spate_task *task, const char *table);

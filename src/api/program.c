@@ -6,7 +6,7 @@
 
 #include "sql/parser.h"
 
-enum { INPUTS_MAX = 64, OUTPUTS_MAX = 64, TABLES_MAX = 64 };
+enum { INPUTS_MAX = 64, OUTPUTS_MAX = 64, TABLES_MAX = 64, ASYNC_LIMIT = 100, ASYNC_TIMEOUT_MS = 60000, TIMEOUT_MAX_MS = 86400000 };
 
 /* ---- a copy of what the caller said ---- */
 
@@ -45,6 +45,9 @@ static enum status check_spec(const struct spate_task_spec *spec, struct error *
     if (spec->window_interval_ms < 0 || spec->window_interval_ms > INT64_MAX / 1000 ||
         (spec->window_interval_ms > 0) != (spec->type->window != NULL)) {
         return error_set(err, ERROR_MISUSE, "task '%s': a function 'window' and a window_interval_ms above 0 go together", spec->name);
+    }
+    if (spec->async_timeout_ms < 0 || spec->async_timeout_ms > TIMEOUT_MAX_MS) {
+        return error_set(err, ERROR_MISUSE, "task '%s': async_timeout_ms is from 1 to %d", spec->name, TIMEOUT_MAX_MS);
     }
     return STATUS_OK;
 }
@@ -88,6 +91,8 @@ enum status program_define(spate_result *result, const struct spate_task_spec *s
     *program = (struct program){.result = result, .type = *spec->type, .context = spec->context, .host = program_host};
     program->host.context = &program->task;
     program->spec.host = &program->host;
+    program->async_limit = spec->async_limit == 0 ? ASYNC_LIMIT : spec->async_limit;
+    program->async_timeout_us = (spec->async_timeout_ms == 0 ? ASYNC_TIMEOUT_MS : spec->async_timeout_ms) * 1000;
     program->spec.whole = spec->whole != 0;
     program->spec.window_us = spec->window_interval_ms * 1000;
     program->spec.input_count = count_names(spec->inputs);

@@ -44,6 +44,8 @@ struct spate_task {
     struct error error; /* of the callback that runs: of a call of the program's, or its own words */
     bool may_write;     /* output */
     bool wants_commit, wants_stop;
+    bool processes;             /* process is being called */
+    struct async_queue *async;  /* api/task_async.h; NULL: nothing was begun yet */
     struct spate_state *states; /* by table */
     struct spate_output *outputs;
     struct spate_rows rows;
@@ -52,6 +54,8 @@ struct program {
     spate_result *result;
     struct spate_task_class type;
     void *context;
+    uint32_t async_limit;
+    int64_t async_timeout_us;
     struct program_host host;
     struct program_spec spec;       /* but inputs' schemas */
     const char *const *definitions; /* of tables, by number: columns */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/program.h"
+#include "api/task_async.h"
 
 /* ---- around a call ---- */
 
@@ -73,6 +74,43 @@ static void host_close(void *context)
         task->program->type.close(task->self, task);
     }
     task->node = NULL;
+    async_queue_destroy(task->async);
+    task->async = NULL;
+}
+
+static enum status give_answer(struct spate_task *task, const struct async_entry *entry, struct error *err)
+{
+    const struct spate_task_answer answer = {entry->item, entry->item_length, entry->answer, entry->answer_length};
+    call_begins(task, true);
+    if (entry->error_class != SPATE_OK) {
+        (void)spate_task_fail(task, entry->error_class, "%s", entry->why == NULL ? "no memory for an answer" : entry->why);
+        return call_ends(task, entry->error_class, "the answer to a row", err);
+    }
+    return call_ends(task, task->program->type.answered(task->self, task, &answer), "answered", err);
+}
+
+/* All that the tick has begun, in order. */
+static enum status host_settle(void *context, struct error *err)
+{
+    struct spate_task *task = context;
+    bool found = task->async != NULL;
+    while (found) {
+        struct async_entry entry = {0};
+        enum status status = async_queue_take(task->async, &task->program->result->session->cancelled, &entry, &found, err);
+        if (status != STATUS_OK) {
+            error_add_context(err, "in task '%s'", task->program->spec.name);
+            return status;
+        }
+        if (found) {
+            status = give_answer(task, &entry, err);
+        }
+        if (status != STATUS_OK) {
+            async_entry_name(&entry, err);
+        }
+        async_entry_close(&entry);
+        TRY(status);
+    }
+    return STATUS_OK;
 }
 
 static enum status give_rows(struct spate_task *task, struct error *err)
@@ -80,7 +118,9 @@ static enum status give_rows(struct spate_task *task, struct error *err)
     struct spate_rows *rows = &task->rows;
     const struct batch *batch = rows->batch;
     call_begins(task, true);
+    task->processes = true;
     enum status status = call_ends(task, task->program->type.process(task->self, task, rows), "process", err);
+    task->processes = false;
     if (status != STATUS_OK && batch->ordered) {
         error_add_context(err, "given rows %lld to %lld of a partition of '%s'", (long long)batch_ordinal(batch, 0),
                           (long long)batch_ordinal(batch, batch->count - 1), rows->input);
@@ -177,6 +217,7 @@ static void host_committed(void *context, uint64_t checkpoint)
 const struct program_host program_host = {
     .open = host_open,
     .rows = host_rows,
+    .settle = host_settle,
     .window = host_window,
     .timer = host_timer,
     .ended = host_ended,

@@ -4,6 +4,7 @@
 
 #include "api/program.h"
 #include "api/public_error.h"
+#include "api/task_async.h"
 #include "data/arrow.h"
 #include "spate/operations.h"
 
@@ -241,6 +242,28 @@ int spate_rows_arrow(spate_task *task, const spate_rows *rows, struct ArrowArray
     return answer(task, status);
 }
 
+static enum status begin_async(spate_task *task, const spate_rows *rows, uint32_t row, const void *item, size_t length,
+                               spate_completion *completion)
+{
+    const struct program *program = task->program;
+    if (!task->processes || program->type.answered == NULL || row >= rows->count) {
+        return error_set(&task->error, ERROR_MISUSE,
+                         "an answer is waited for in process, for one of its rows, and by a class with 'answered'");
+    }
+    if (task->async == NULL) {
+        TRY(async_queue_create(program->async_limit, program->async_timeout_us, &task->async, &task->error));
+    }
+    int64_t ordinal = rows->batch->ordered ? batch_ordinal(rows->batch, place_of(rows, row)) : -1;
+    return async_queue_begin(task->async, rows->input, ordinal, item, length, &program->result->session->cancelled, completion,
+                             &task->error);
+}
+
+int spate_process_async(spate_task *task, const spate_rows *rows, uint32_t row, const void *item, size_t item_length,
+                        spate_completion *completion)
+{
+    return answer(task, begin_async(task, rows, row, item, item_length, completion));
+}
+
 /* ---- outputs ---- */
 
 spate_output *spate_task_output(spate_task *task, const char *table)
@@ -258,9 +281,10 @@ spate_output *spate_task_output(spate_task *task, const char *table)
 
 static enum status may_write(const spate_output *output)
 {
-    return output->task->may_write ? STATUS_OK
-                                   : error_set(&output->task->error, ERROR_MISUSE,
-                                               "rows for '%s' are written in process, window, timer and end_of_stream only", output->name);
+    return output->task->may_write
+               ? STATUS_OK
+               : error_set(&output->task->error, ERROR_MISUSE,
+                           "rows for '%s' are written in process, answered, window, timer and end_of_stream only", output->name);
 }
 
 int spate_output_row(spate_output *output, const spate_cell *cells, uint32_t count)

@@ -89,11 +89,12 @@ static int work(const struct spate_task_spec *spec, const char *id, const char *
 
 static int submit(struct spate_task_spec *spec, const char *folder, const char *tasks, const char *const *settings)
 {
-    static const char setup[] =
-        "SET 'parallelism.default' = '%s';"
-        "CREATE TABLE `in` (n BIGINT) WITH ('connector' = 'filesystem', 'path' = '%s/in', 'format' = 'csv', 'source.monitor-interval' = '50 ms');"
-        "CREATE TABLE `out` (task STRING, place BIGINT, edit BIGINT, times BIGINT, verb STRING, args STRING) WITH ('connector' = 'filesystem', "
-        "'path' = '%s/out', 'format' = 'json');";
+    static const char setup[] = "SET 'parallelism.default' = '%s';"
+                                "CREATE TABLE `in` (n BIGINT) WITH ('connector' = 'filesystem', 'path' = '%s/in', 'format' = 'csv', "
+                                "'source.monitor-interval' = '50 ms');"
+                                "CREATE TABLE `out` (task STRING, place BIGINT, edit BIGINT, times BIGINT, verb STRING, args STRING) WITH "
+                                "('connector' = 'filesystem', "
+                                "'path' = '%s/out', 'format' = 'json');";
     char text[4000];
     const char *message = "";
     spate_session *session;

@@ -111,11 +111,12 @@ static enum status run_ends(struct program_node *self, struct error *err)
 static enum status program_finish_tick(struct node *node, const struct tick *tick, struct error *err)
 {
     struct program_node *self = (struct program_node *)node;
+    TRY(program_node_open(node, err));
+    TRY(host_of(self)->settle(host_of(self)->context, err));
     if (node->circuit->ends) {
         node_pass_watermark(node);
         return STATUS_OK;
     }
-    TRY(program_node_open(node, err));
     int64_t watermark = node_min_input_watermark(node);
     TRY(run_window(self, tick->now_us, err));
     TRY(run_timers(self, TIMERS_CLOCK, tick->now_us, err));

@@ -4,7 +4,7 @@
  * Shape       One node for the program, with a state table for each that it declares, timers, and a note of the inputs that have ended;
  *             and one node for each output, which collects rows into batches and passes them on.
  * Calls       `open` comes before the first of the others, when the state is there; `close` after the last, if open succeeded. In finish_tick:
- *             window, then timers by the clock, then timers by the watermark, then the inputs that have ended; when the tick ends the job because
+ *             settle, window, then timers by the clock, then timers by the watermark, then the inputs that have ended; when the tick ends the job because
  *             the program wanted it (circuit->ends), none.
  * Ownership   A host lives longer than the circuit.
  * Threads     The circuit's worker; a job with a program has one.
@@ -18,6 +18,7 @@ struct program_host {
     void *context;
     enum status (*open)(void *context, struct node *program, struct error *err);
     enum status (*rows)(void *context, uint32_t input, const struct batch *batch, struct error *err); /* dense */
+    enum status (*settle)(void *context, struct error *err);                                          /* all rows of the tick are there */
     enum status (*window)(void *context, struct error *err);
     enum status (*timer)(void *context, bool watermark, int64_t time_ms, struct text key, struct error *err);
     enum status (*ended)(void *context, uint32_t input, struct error *err);

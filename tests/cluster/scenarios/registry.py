@@ -36,7 +36,7 @@ LEFT = {
     "C64": "tests/storage",
     "C65": "tests/storage",
     "C67": "needs Kafka",
-    "C68": "async tasks: tests/embed",
+    "C68": "async tasks: tests/unit/api/task_async_test.c",
     "C71": "tests/cluster/locks",
     "C72": "tests/embed/coordination",
     "C74": "needs an older build",
