@@ -153,32 +153,6 @@ enum status cluster_job_end(struct cluster_job *job, enum model_state state, enu
     return STATUS_OK;
 }
 
-enum status cluster_job_await_leave(struct cluster_job *job, int64_t timeout_us, struct error *err)
-{
-    int64_t until_us = clock_boot.monotonic_us(&clock_boot) + timeout_us;
-    char prefix[240];
-    snprintf(prefix, sizeof prefix, "%s/members/", job->prefix);
-    for (;;) {
-        struct arena *arena;
-        struct cluster_names names = {0};
-        TRY_ALLOC(arena, arena_create(&job->session->budget, "members"), err);
-        enum status status = job->coordinator->driver->list(job->coordinator, prefix, arena, &names, err);
-        uint32_t count = names.count;
-        char first[CLUSTER_NAME_MAX + 1] = "";
-        snprintf(first, sizeof first, "%s", count == 0 ? "" : names.names[0] + strlen(prefix));
-        arena_destroy(arena);
-        TRY(status);
-        if (count == 0) {
-            return STATUS_OK;
-        }
-        if (clock_boot.monotonic_us(&clock_boot) >= until_us) {
-            return error_set(err, ERROR_JOB_TAKEN,
-                             "%u processes have not left the job yet, '%s' among them; they do so as soon as they can", count, first);
-        }
-        usleep(LOOK_US);
-    }
-}
-
 /* ---- submit ---- */
 
 static enum status plan_facts(const spate_result *result, struct cluster_job_facts *facts, struct error *err)

@@ -54,8 +54,6 @@ enum status cluster_job_create_model(const struct cluster_job *job, const struct
                                      uint64_t version, struct arena *arena, enum cluster_result *result, struct error *err);
 /* facts.end, into the record. */
 enum status cluster_job_note_end(struct cluster_job *job, const char *id, const char *end, struct error *err);
-/* Waits until no process is a member any more. */
-enum status cluster_job_await_leave(struct cluster_job *job, int64_t timeout_us, struct error *err);
 
 /* ---- cluster_job_control.c: from outside ---- */
 

@@ -6,6 +6,7 @@
 #include "api/cluster_job.h"
 #include "cluster/commit_record.h"
 #include "cluster/member.h"
+#include "cluster/timing.h"
 #include "cluster/value.h"
 #include "storage/job_definition.h"
 
@@ -28,37 +29,6 @@ static enum status refuse_absent(const struct job_record *record, struct error *
 {
     return error_set(err, ERROR_STORE_MISSING, "the coordination service does not know job '%s': `spate job restart %s` brings it back",
                      record->name, record->name);
-}
-
-/* ---- stop, kill ---- */
-
-static enum status end_as(struct cluster_job *job, const struct job_record *record, enum model_state state, enum job_desired desired,
-                          int64_t timeout_us, struct error *err)
-{
-    enum cluster_result result;
-    enum model_state was;
-    TRY(cluster_job_end(job, state, &result, &was, err));
-    if (result != CLUSTER_OK) {
-        return refuse_absent(record, err);
-    }
-    TRY(cluster_job_await_leave(job, timeout_us, err));
-    return job_record_mark(job->session->storage, record->id, desired, err);
-}
-
-enum status cluster_job_stop(struct cluster_job *job, const struct job_record *record, int64_t timeout_us, struct error *err)
-{
-    return end_as(job, record, MODEL_STOPPED, DESIRED_STOPPED, timeout_us, err);
-}
-
-/* The record first: nobody joins a killed job. */
-enum status cluster_job_kill(struct cluster_job *job, const struct job_record *record, int64_t timeout_us, struct error *err)
-{
-    if (record->desired == DESIRED_KILLED) {
-        return error_set(err, ERROR_MISUSE, "job '%s' is killed already; `spate job restart %s` brings it back", record->name,
-                         record->name);
-    }
-    TRY(job_record_mark(job->session->storage, record->id, DESIRED_KILLED, err));
-    return end_as(job, record, MODEL_KILLED, DESIRED_KILLED, timeout_us, err);
 }
 
 /* ---- who is there ---- */
@@ -114,21 +84,89 @@ static enum status look(struct cluster_job *job, struct presence *presence, stru
     return status;
 }
 
-/* A member that beats within the ttl lives; one that is known to have ended need not be waited for. */
-static enum status check_silence(struct cluster_job *job, const struct job_record *record, int64_t ttl_us, struct error *err)
+/* A member that beats within the ttl lives; one that is known to have ended need not be waited for. Registers of the dead stay. */
+static enum status listen(struct cluster_job *job, int64_t ttl_us, struct presence *now, bool *silent, struct error *err)
 {
-    struct presence first = {0}, now;
+    struct presence first = {0};
     int64_t until_us = now_us() + ttl_us;
     TRY(look(job, &first, err));
-    for (now = first; now.alive > 0 && now.beats == first.beats && now_us() < until_us;) {
+    for (*now = first; now->alive > 0 && now->beats == first.beats && now_us() < until_us;) {
         usleep(LOOK_US);
-        TRY(look(job, &now, err));
+        TRY(look(job, now, err));
     }
-    if (now.alive == 0 || now.beats == first.beats) {
+    *silent = now->alive == 0 || now->beats == first.beats;
+    return STATUS_OK;
+}
+
+static enum status check_silence(struct cluster_job *job, const struct job_record *record, int64_t ttl_us, struct error *err)
+{
+    struct presence now;
+    bool silent;
+    TRY(listen(job, ttl_us, &now, &silent, err));
+    if (silent) {
         return STATUS_OK;
     }
     return error_set(err, ERROR_JOB_TAKEN, "job '%s' is running: '%s' is alive, of %u processes; --takeover takes it away from them",
                      record->name, now.first, now.alive);
+}
+
+/* ---- stop, kill ---- */
+
+/* How long a member is silent that has died. */
+static enum status read_silence(const struct cluster_job *job, int64_t *silence_us, struct error *err)
+{
+    struct cluster_timing timing;
+    TRY(timing_read(timing_profile_of(job->coordinator->driver->scheme), NULL, 0, &timing, err));
+    *silence_us = timing.lease_ttl.us + timing.heartbeat.us;
+    return STATUS_OK;
+}
+
+/* Until no process that lives is a member any more. */
+static enum status await_leave(struct cluster_job *job, int64_t timeout_us, struct error *err)
+{
+    struct presence now;
+    bool silent = false;
+    int64_t silence_us, until_us = now_us() + timeout_us;
+    TRY(read_silence(job, &silence_us, err));
+    while (!silent) {
+        TRY(listen(job, silence_us, &now, &silent, err));
+        if (!silent && now_us() >= until_us) {
+            return error_set(err, ERROR_JOB_TAKEN,
+                             "%u processes have not left the job yet, '%s' among them; they do so as soon as they can", now.alive,
+                             now.first);
+        }
+        usleep(silent ? 0 : LOOK_US);
+    }
+    return STATUS_OK;
+}
+
+static enum status end_as(struct cluster_job *job, const struct job_record *record, enum model_state state, enum job_desired desired,
+                          int64_t timeout_us, struct error *err)
+{
+    enum cluster_result result;
+    enum model_state was;
+    TRY(cluster_job_end(job, state, &result, &was, err));
+    if (result != CLUSTER_OK) {
+        return refuse_absent(record, err);
+    }
+    TRY(await_leave(job, timeout_us, err));
+    return job_record_mark(job->session->storage, record->id, desired, err);
+}
+
+enum status cluster_job_stop(struct cluster_job *job, const struct job_record *record, int64_t timeout_us, struct error *err)
+{
+    return end_as(job, record, MODEL_STOPPED, DESIRED_STOPPED, timeout_us, err);
+}
+
+/* The record first: nobody joins a killed job. */
+enum status cluster_job_kill(struct cluster_job *job, const struct job_record *record, int64_t timeout_us, struct error *err)
+{
+    if (record->desired == DESIRED_KILLED) {
+        return error_set(err, ERROR_MISUSE, "job '%s' is killed already; `spate job restart %s` brings it back", record->name,
+                         record->name);
+    }
+    TRY(job_record_mark(job->session->storage, record->id, DESIRED_KILLED, err));
+    return end_as(job, record, MODEL_KILLED, DESIRED_KILLED, timeout_us, err);
 }
 
 /* ---- what it is doing ---- */
@@ -302,8 +340,11 @@ enum status cluster_job_forget(struct cluster_job *job, const struct job_record 
     enum model_state was;
     struct presence presence;
     struct arena *arena;
-    TRY(look(job, &presence, err));
-    if (presence.alive > 0) {
+    int64_t silence_us;
+    bool silent;
+    TRY(read_silence(job, &silence_us, err));
+    TRY(listen(job, silence_us, &presence, &silent, err));
+    if (!silent) {
         return error_set(err, ERROR_JOB_TAKEN, "job '%s' has %u processes, '%s' among them: stop or kill it first", record->name,
                          presence.alive, presence.first);
     }
