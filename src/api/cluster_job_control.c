@@ -100,7 +100,7 @@ static enum status listen(struct cluster_job *job, int64_t ttl_us, struct presen
 
 static enum status check_silence(struct cluster_job *job, const struct job_record *record, int64_t ttl_us, struct error *err)
 {
-    struct presence now;
+    struct presence now = {0};
     bool silent;
     TRY(listen(job, ttl_us, &now, &silent, err));
     if (silent) {
@@ -124,7 +124,7 @@ static enum status read_silence(const struct cluster_job *job, int64_t *silence_
 /* Until no process that lives is a member any more. */
 static enum status await_leave(struct cluster_job *job, int64_t timeout_us, struct error *err)
 {
-    struct presence now;
+    struct presence now = {0};
     bool silent = false;
     int64_t silence_us, until_us = now_us() + timeout_us;
     TRY(read_silence(job, &silence_us, err));
@@ -175,7 +175,7 @@ static enum status status_in(struct cluster_job *job, struct arena *arena, const
 {
     static const char *const names[] = {[MODEL_PAUSED] = "PAUSED", [MODEL_STOPPING] = "STOPPING", [MODEL_STOPPED] = "STOPPED",
                                         [MODEL_FAILED] = "FAILED", [MODEL_FINISHED] = "FINISHED", [MODEL_KILLED] = "KILLED"};
-    struct presence presence;
+    struct presence presence = {0};
     struct model *model;
     struct cluster_version version;
     enum cluster_result result;
@@ -338,7 +338,7 @@ enum status cluster_job_forget(struct cluster_job *job, const struct job_record 
 {
     enum cluster_result result;
     enum model_state was;
-    struct presence presence;
+    struct presence presence = {0};
     struct arena *arena;
     int64_t silence_us;
     bool silent;
