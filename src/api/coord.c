@@ -167,7 +167,7 @@ static enum status show_status(struct look *self, struct error *err)
 int spate_coord_status(spate_session *session, const char *job, spate_result **result)
 {
     static const char *const names[] = {"job",   "id",    "state",   "term",        "version", "rev",       "leader",
-                                        "round", "tasks", "members", "dirty seats", "evicted", "open edits"};
+                                        "round", "tasks", "members", "dirty_seats", "evicted", "open_edits"};
     struct look self;
     enum status status = look_begin(&self, session, job, 13, names, &session->error);
     if (status == STATUS_OK) {
@@ -265,7 +265,7 @@ static enum status show_members(struct look *self, struct error *err)
 
 int spate_coord_members(spate_session *session, const char *job, spate_result **result)
 {
-    static const char *const names[] = {"member", "state", "seat", "tasks", "held", "seen version", "heartbeat", "host", "pid", "trouble"};
+    static const char *const names[] = {"member", "state", "seat", "tasks", "held", "seen_version", "heartbeat", "host", "pid", "trouble"};
     struct look self;
     enum status status = look_begin(&self, session, job, 10, names, &session->error);
     if (status == STATUS_OK) {
@@ -328,7 +328,7 @@ static enum status show_tasks(struct look *self, bool only_closed, struct error 
 
 int spate_coord_tasks(spate_session *session, const char *job, bool only_closed, spate_result **result)
 {
-    static const char *const names[] = {"tasks", "owner", "epoch", "state", "waits for"};
+    static const char *const names[] = {"tasks", "owner", "epoch", "state", "waits_for"};
     struct look self;
     enum status status = look_begin(&self, session, job, 5, names, &session->error);
     if (status == STATUS_OK) {

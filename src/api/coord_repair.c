@@ -80,7 +80,14 @@ static enum status look_at_commits(struct repair *self, struct error *err)
     for (uint32_t i = 0; i < task_count(self); i++) {
         struct commit_record record;
         bool found;
-        TRY(commit_record_read(self->job.coordinator, self->job.prefix, task_at(self, i), self->view.arena, &found, &record, err));
+        enum status status =
+            commit_record_read(self->job.coordinator, self->job.prefix, task_at(self, i), self->view.arena, &found, &record, err);
+        if (status == STATUS_CORRUPT) {
+            error_add_context(err,
+                              "it is not mended, for only it says which checkpoint of the task counts; put back a copy of it, or begin "
+                              "another job from a savepoint");
+        }
+        TRY(status);
         raise_to(&self->version, found ? record.epoch : 0);
     }
     return STATUS_OK;
@@ -244,7 +251,8 @@ static enum status mend(struct repair *self, bool anyway, struct error *err)
         TRY(mend_model(self, anyway, err));
     }
     TRY(mend_members(self, err));
-    return mend_history(self, err);
+    TRY(mend_history(self, err));
+    return look_at_commits(self, err);
 }
 
 static enum status repair(struct repair *self, spate_session *session, const char *job, bool anyway, struct arena *arena, struct error *err)

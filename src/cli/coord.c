@@ -18,6 +18,7 @@ struct coord_arguments {
     const char *settings[SETTINGS_MAX + 1];
     uint32_t setting_count;
     enum output_form form;
+    bool form_given;
     const char *config;
     bool yes;
     char texts[2][PATH_MAX + 32]; /* settings that we made */
@@ -64,14 +65,14 @@ static int take_config(struct coord_arguments *self, const char *value)
 
 static int take_form(struct coord_arguments *self, const char *value)
 {
+    self->form_given = true;
     return output_form_find(value, &self->form) ? 0 : usage_error("unknown form", value);
 }
 
 static int take_json(struct coord_arguments *self, const char *value)
 {
     (void)value;
-    self->form = OUTPUT_JSON;
-    return 0;
+    return take_form(self, "json");
 }
 
 static int take_yes(struct coord_arguments *self, const char *value)
@@ -132,8 +133,8 @@ static int fail(const spate_session *session)
     return error_exit_code(error, false);
 }
 
-/* Takes the result. */
-static int print_rows(spate_session *session, spate_result *result, enum output_form form)
+/* Takes the result. `title`: a line before a table that has rows; one without rows is left out then. */
+static int print_titled(spate_session *session, spate_result *result, enum output_form form, const char *title)
 {
     struct output output;
     bool full;
@@ -143,12 +144,19 @@ static int print_rows(spate_session *session, spate_result *result, enum output_
         return 1;
     }
     int code = output_drain(&output, &full) == SPATE_OK ? 0 : fail(session);
-    if (code == 0) {
+    bool shown = title == NULL || output.rows.count > 0;
+    if (code == 0 && shown) {
+        fputs(title == NULL ? "" : title, stdout);
         output_finish(&output);
     }
     output_close(&output);
     spate_result_close(result);
     return code;
+}
+
+static int print_rows(spate_session *session, spate_result *result, enum output_form form)
+{
+    return print_titled(session, result, form, NULL);
 }
 
 static int print_members(spate_session *session, const struct coord_arguments *self)
@@ -185,23 +193,46 @@ static int show_model(spate_session *session, const struct coord_arguments *self
     return 0;
 }
 
-/* One screen: a row that is read downwards, the members, and the tasks that are not open. In JSON one object of all three. */
+/* As one object. */
+static int status_json(spate_session *session, const struct coord_arguments *self, spate_result *status)
+{
+    fputs("{\"status\":", stdout);
+    int code = print_rows(session, status, OUTPUT_JSON);
+    fputs(",\"members\":", stdout);
+    code = code == 0 ? print_members(session, self) : code;
+    fputs(",\"closed\":", stdout);
+    code = code == 0 ? print_tasks(session, self, true) : code;
+    fputs("}\n", stdout);
+    return code;
+}
+
+/* A row that is read downwards, and tables, also into a pipe. */
+static int status_screen(spate_session *session, const struct coord_arguments *self, spate_result *status)
+{
+    int code = print_rows(session, status, self->form_given ? self->form : OUTPUT_VERTICAL);
+    enum output_form form = self->form_given ? self->form : OUTPUT_TABLE;
+    bool titled = form == OUTPUT_TABLE;
+    spate_result *result;
+    if (code == 0) {
+        code = spate_coord_members(session, self->words[1], &result) == SPATE_OK
+                   ? print_titled(session, result, form, titled ? "members\n" : NULL)
+                   : fail(session);
+    }
+    if (code == 0) {
+        code = spate_coord_tasks(session, self->words[1], true, &result) == SPATE_OK
+                   ? print_titled(session, result, form, titled ? "tasks that are not open\n" : NULL)
+                   : fail(session);
+    }
+    return code;
+}
+
 static int show_status(spate_session *session, const struct coord_arguments *self)
 {
-    bool json = self->form == OUTPUT_JSON;
-    bool people = self->form == OUTPUT_TABLE || self->form == OUTPUT_TSV;
-    spate_result *result;
-    if (spate_coord_status(session, self->words[1], &result) != SPATE_OK) {
+    spate_result *status;
+    if (spate_coord_status(session, self->words[1], &status) != SPATE_OK) {
         return fail(session);
     }
-    fputs(json ? "{\"status\":" : "", stdout);
-    int code = print_rows(session, result, people ? OUTPUT_VERTICAL : self->form);
-    fputs(json ? ",\"members\":" : "\n", stdout);
-    code = code == 0 ? print_members(session, self) : code;
-    fputs(json ? ",\"closed\":" : "\n", stdout);
-    code = code == 0 ? print_tasks(session, self, true) : code;
-    fputs(json ? "}\n" : "", stdout);
-    return code;
+    return self->form == OUTPUT_JSON ? status_json(session, self, status) : status_screen(session, self, status);
 }
 
 static int repair(spate_session *session, const struct coord_arguments *self)

@@ -18,7 +18,9 @@ def members_are_restarted_one_by_one(world):
         world.start(worker.id)
         after = job.await_even(*[other.id for other in workers])
         others = [name for name, task in before.tasks.items() if task["owner"] == after.tasks[name]["owner"] != worker.id]
-        expect(all(before.epochs()[name] == after.epochs()[name] for name in others), "tasks of others were stopped")
+        expect(all(before.epochs()[name] == after.epochs()[name] for name in others), "tasks of others were stopped",
+               [name for name in others if before.epochs()[name] != after.epochs()[name]], before.read["tasks"], after.read["tasks"],
+               job.history()[-8:])
         expect(after.version - before.version <= 4, "a version a step", before.version, after.version, job.history())
     job.await_progress()
     job.check_exact()
