@@ -78,6 +78,7 @@ static enum status look_in(struct cluster_job *job, struct arena *arena, struct 
 static enum status look(struct cluster_job *job, struct presence *presence, struct error *err)
 {
     struct arena *arena;
+    *presence = (struct presence){0};
     TRY_ALLOC(arena, arena_create(&job->session->budget, "members"), err);
     enum status status = look_in(job, arena, presence, err);
     arena_destroy(arena);

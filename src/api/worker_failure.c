@@ -53,7 +53,7 @@ static void end_job(struct worker_job *job, uint64_t task, const struct error *f
 void worker_job_note_failure(struct worker_job *job, uint64_t task, const struct error *failure)
 {
     struct error ignored;
-    uint64_t seq;
+    uint64_t seq = 0;
     /* What cannot be reached now may be reached later. */
     if (failure->status == STATUS_UNAVAILABLE || last_commit(job, task, &seq, &ignored) != STATUS_OK) {
         return;
