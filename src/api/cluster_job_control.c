@@ -8,9 +8,10 @@
 #include "cluster/member.h"
 #include "cluster/timing.h"
 #include "cluster/value.h"
+#include "storage/checkpoints.h"
 #include "storage/job_definition.h"
 
-enum { LOOK_US = 200000 };
+enum { LOOK_US = 200000, LOST_EPOCHS = 1000000 };
 
 static int64_t now_us(void)
 {
@@ -233,6 +234,32 @@ static enum status highest_epoch(const struct restarting *self, struct arena *ar
     return STATUS_OK;
 }
 
+/* The coordination service has lost its epochs, not the storage: former holders that live on have them in what they store. Between two
+ * checkpoints of a task it never changes hands so often. */
+static enum status epoch_above_stored(const struct restarting *self, const char *id, struct arena *arena, uint64_t *epoch,
+                                      struct error *err)
+{
+    static const struct checkpoint_choice newest = {.verify = false, .may_fall_back = true};
+    uint32_t tasks = self->facts->pieces == 0 ? 1 : self->facts->pieces;
+    for (uint32_t i = 0; i < tasks; i++) {
+        struct checkpoint_manifest manifest;
+        enum object_result result;
+        const char *skipped;
+        char name[TASK_TEXT_BYTES];
+        task_text(self->facts->pieces == 0 ? TASK_ALL : task_make(0, i), name);
+        enum status status =
+            checkpoint_find_valid(self->job->session->storage, id, name, &newest, arena, &result, &manifest, &skipped, err);
+        if (status != STATUS_OK && status != STATUS_CORRUPT) { /* damaged ones: whoever restores them says so */
+            return status;
+        }
+        if (status == STATUS_OK && result == OBJECT_OK && manifest.epoch > *epoch) {
+            *epoch = manifest.epoch;
+        }
+    }
+    *epoch = *epoch == 0 ? 0 : (*epoch / LOST_EPOCHS + 1) * LOST_EPOCHS;
+    return STATUS_OK;
+}
+
 static enum status fence_all(const struct restarting *self, struct error *err)
 {
     uint32_t tasks = self->facts->pieces == 0 ? 1 : self->facts->pieces;
@@ -261,7 +288,7 @@ static enum status begin_anew(void *context, struct model *model, bool *done, st
     return cluster_job_fill_tasks(model, self->facts->pieces, err);
 }
 
-static enum status raise(struct restarting *self, struct arena *arena, struct error *err)
+static enum status raise(struct restarting *self, const char *id, struct arena *arena, struct error *err)
 {
     const struct runner_stores *stores = self->job->model.stores;
     struct model *model;
@@ -271,13 +298,17 @@ static enum status raise(struct restarting *self, struct arena *arena, struct er
     uint64_t floor = 0;
     TRY(model_register_read(&self->job->model, arena, &result, &model, &version, err));
     uint64_t term = model == NULL ? 0 : model->term;
-    self->epoch = model == NULL ? 0 : model->version;
+    bool lost = model == NULL;
+    self->epoch = lost ? 0 : model->version;
     model_unref(model);
     TRY(stores->raise_record(stores->context, &floor, &seat_high, err));
     self->term = (floor > term ? floor : term) + 1;
     floor = self->term;
     TRY(stores->raise_record(stores->context, &floor, &seat_high, err));
     TRY(highest_epoch(self, arena, &self->epoch, err));
+    if (lost) {
+        TRY(epoch_above_stored(self, id, arena, &self->epoch, err));
+    }
     self->epoch++;
     return STATUS_OK;
 }
@@ -285,7 +316,7 @@ static enum status raise(struct restarting *self, struct arena *arena, struct er
 static enum status restart(struct restarting *self, const struct job_record *record, struct arena *arena, struct error *err)
 {
     enum cluster_result result;
-    TRY(raise(self, arena, err));
+    TRY(raise(self, record->id, arena, err));
     TRY(fence_all(self, err));
     TRY(model_register_change(&self->job->model, begin_anew, self, &result, err));
     if (result != CLUSTER_OK) { /* the coordinator has lost it */

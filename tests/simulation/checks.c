@@ -98,9 +98,12 @@ static void check_members(struct world *world, const struct model *old, const st
     }
     for (uint32_t i = 0; i < now->member_count; i++) {
         const struct model_member *member = &now->members[i];
-        const struct life_state *state = checks_life(world, member->life.incarnation);
+        struct life_state *state = checks_life(world, member->life.incarnation);
         if (model_lists(old, member->life)) {
             continue;
+        }
+        if (state != NULL) {
+            state->listed = true;
         }
         if (state != NULL && state->evicted &&
             state->up) { /* of a dead one a late write may have made the register again: it stays silent */

@@ -32,6 +32,9 @@ static void read_record(struct record *record, const char *bytes, size_t length)
     record->epoch = strtoull(member(json, "\"epoch\""), NULL, 10);
     const char *life = member(json, "\"life\""), *hash = strchr(life, '#');
     record->incarnation = hash == NULL || hash > life + 8 ? 0 : strtoull(hash + 1, NULL, 16);
+    if (strncmp(member(json, "\"begun\""), "true", 4) != 0) {
+        return; /* a fence made it: what counted is to be found in the storage */
+    }
     record->seq = strtoull(member(json, "\"seq\""), NULL, 10);
     record->kept_count = 0;
     const char *at = member(json, "\"kept\"");

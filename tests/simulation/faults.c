@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "disaster.h"
 #include "simulation.h"
 
 void faults_draw(struct world *world)
@@ -282,6 +283,11 @@ static void strike(struct world *world, enum fault fault)
         break;
     case FAULT_WALL_JUMP:
         jump(world);
+        break;
+    case FAULT_DISASTER:
+        if (world_chance(world, 20)) {
+            disaster_strike(world);
+        }
         break;
     default:
         break; /* drawn elsewhere: where tasks work, leases are given, hints are sent, clocks are made */

@@ -2,7 +2,7 @@
 
 MUTANTS = {
     # The seven of the model (tests/models/coordination.pml).
-    "no compare-and-set": ("tests/simulation/services.c", "if (!services_same_version(&operation->version, world->model_version)) {", "if (false) {"),
+    "no compare-and-set": ("tests/simulation/services.c", "if (!services_same_version(&operation->version, world->model_version) || world->model_lost) {", "if (false) {"),
     "no fence": ("src/cluster/leader.c", "if (is_fenced(self, &fence->seat)) {", "if (growing_array_reserve(&self->fenced, &self->fenced_capacity, self->fenced_count + 1, sizeof *self->fenced) && (self->fenced[self->fenced_count++] = (struct fenced_life){fence->seat.seat, fence->seat.life.incarnation, 0}, true)) {"),
     "no acknowledgement": ("src/cluster/leader_members.c", "    if (task->from.id == NULL) {\n        return true;", "    if (!task->evicted) {\n        return true;"),
     "lost from": ("src/cluster/leader_turn.c", "    if (task->open) {\n        task->from", "    if (task->owner != MODEL_NONE) {\n        task->from"),
@@ -42,4 +42,6 @@ MUTANTS = {
     "commit record: error as absent": ("src/cluster/commit_record.c", "    TRY(place->session->driver->get(place->session, place->name, arena, &result, &value, err));", "    if (place->session->driver->get(place->session, place->name, arena, &result, &value, err) != STATUS_OK) {\n        result = CLUSTER_ABSENT;\n    }"),
     "control log: error as absent": ("src/cluster/control/log_register.c", "    TRY(driver_of(log)->get(log->session, name, arena, result, &value, err));\n    if (*result != CLUSTER_OK) {", "    if (driver_of(log)->get(log->session, name, arena, result, &value, err) != STATUS_OK) {\n        *result = CLUSTER_ABSENT;\n    }\n    if (*result != CLUSTER_OK) {"),
     "damaged record as absent": ("src/cluster/commit_record.c", "    return read_form(place->name, value.bytes, place->task, arena, content, err);", "    content->absent = read_form(place->name, value.bytes, place->task, arena, content, err) != STATUS_OK;\n    return STATUS_OK;"),
+    # A job that is restarted without its coordinator's data.
+    "epochs begin anew": ("tests/simulation/disaster.c", "    return (highest / EPOCH_STEP + 1) * EPOCH_STEP;", "    return 1;"),
 }

@@ -85,6 +85,10 @@ static void read_model(struct world *world, struct operation *operation)
         operation->status = world_chance(world, 50) ? STATUS_UNAVAILABLE : STATUS_CORRUPT;
         return;
     }
+    if (world->model_lost) {
+        operation->result = CLUSTER_ABSENT;
+        return;
+    }
     const struct process *process = &world->processes[operation->process];
     bool fresh = process->up && process->generation == operation->generation && processor_model(process->processor) == NULL;
     bool old = world->lagging && fresh && world->old_model != NULL && world_chance(world, 50);
@@ -113,7 +117,7 @@ static const struct model *through_wire(struct world *world, const struct model 
 
 static void put_model(struct world *world, struct operation *operation)
 {
-    if (!services_same_version(&operation->version, world->model_version)) {
+    if (!services_same_version(&operation->version, world->model_version) || world->model_lost) {
         operation->result = CLUSTER_CONFLICT;
         SOMETIMES(LEADER_CONFLICT);
         return;

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/hash.h"
+#include "disaster.h"
 #include "fiber.h"
 #include "simulation.h"
 
@@ -37,7 +38,8 @@ static void submit(struct world *world)
 
 static bool is_for_process(enum event_type type)
 {
-    return type != WORLD_EXECUTE && type != WORLD_SINK && type != WORLD_FAULT && type != WORLD_START && type != WORLD_CHECK;
+    return type != WORLD_EXECUTE && type != WORLD_SINK && type != WORLD_FAULT && type != WORLD_START && type != WORLD_KILL &&
+           type != WORLD_CHECK;
 }
 
 static void begin_calm(struct world *world)
@@ -93,6 +95,11 @@ static void step(struct world *world, struct world_event *event)
             process_start(world, event->process, process->id, process->twin);
         }
         break;
+    case WORLD_KILL:
+        if (process->up && process->generation == event->generation) {
+            faults_crash(world, event->process);
+        }
+        break;
     case WORLD_CHECK:
         check_calm(world);
         break;
@@ -111,6 +118,7 @@ static void close_world(struct world *world)
     while (world_pop(world, &event)) {
         operation_unref(event.operation);
     }
+    disaster_close(world);
     for (uint8_t i = 0; i < PROCESS_MAX; i++) {
         process_stop(world, i);
     }

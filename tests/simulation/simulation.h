@@ -48,7 +48,8 @@ enum commit_kind { COMMIT_KAFKA, COMMIT_REGISTERS };
     X(LOST_HINTS)                                                                                                                          \
     X(CLOCK_RATE)                                                                                                                          \
     X(WALL_JUMP)                                                                                                                           \
-    X(LATE_SEAT)
+    X(LATE_SEAT)                                                                                                                           \
+    X(DISASTER)
 #define X(name) FAULT_##name,
 enum fault { FAULT_LIST(X) FAULT_COUNT };
 #undef X
@@ -116,7 +117,8 @@ enum fault { FAULT_LIST(X) FAULT_COUNT };
     X(LOG_SNAPSHOT, "a snapshot of the control log counts")                                                                                \
     X(LOG_CUT, "the front of the control log is cut off")                                                                                  \
     X(LEADER_DIES_DECIDING, "a leader dies while it appends a decision")                                                                   \
-    X(LEADER_DIES_CLOSING, "a leader dies while it closes an edit")
+    X(LEADER_DIES_CLOSING, "a leader dies while it closes an edit")                                                                        \
+    X(LOST_COORDINATOR, "a job is restarted whose coordination service has lost everything")
 #define X(name, text) SOMETIMES_##name,
 enum sometimes { SOMETIMES_LIST(X) SOMETIMES_COUNT };
 #undef X
@@ -202,6 +204,7 @@ enum event_type {
     WORLD_SINK,
     WORLD_FAULT,
     WORLD_START,
+    WORLD_KILL,
     WORLD_CHECK
 };
 struct world_event {
@@ -305,7 +308,7 @@ struct life_state { /* ghosts: what the checks know of every life there was */
     uint64_t incarnation;
     uint8_t process;
     uint32_t generation;
-    bool fenced, evicted, up;
+    bool fenced, evicted, listed, up;
 };
 
 struct world {
@@ -337,6 +340,7 @@ struct world {
     /* services */
     const struct model *model, *old_model;
     uint64_t model_version;
+    bool model_lost, disaster;
     struct cell cells[PROCESS_MAX];
     struct {
         bool held;

@@ -43,6 +43,7 @@ def all_processes_die_and_the_coordinator_with_them(world):
     world.start("v1", "v2")
     after = job.await_even("v1", "v2")
     expect(after.read["job"] == before.read["job"] and after.term > before.term, "the same job, a later term", after.read)
+    expect(after.version > before.version, "a process that lives on must not come back with a higher epoch", after.read)
     job.await_progress()
     job.check_exact()
 
