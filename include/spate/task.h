@@ -84,7 +84,7 @@ struct spate_task_table {
 
 struct spate_task_spec {
     size_t size;                         /* sizeof(struct spate_task_spec), set by the caller */
-    const char *name;                    /* of the job, and of its state */
+    const char *name;                    /* of the job */
     const struct spate_task_class *type; /* copied */
     void *context;                       /* for init */
     const char *setup;                   /* statements that make the tables: CREATE, SET. NULL: the session has them */

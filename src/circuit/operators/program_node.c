@@ -1,7 +1,8 @@
 /* circuit/operators/program_node.c: a program's functions, called tick by tick.
  *
  * State        the program's tables; "timers by the clock", "timers by the watermark"; "inputs that have ended": the names of those of
- *              which the program knows. A node is found by the program's name, whatever feeds it.
+ *              which the program knows. A plan has one program, and its state is found whatever feeds it and whatever
+ *              the job is called.
  * Windows      are multiples of their length, so when the next one is due is no state.
  */
 #include "circuit/operators/program_node.h"
@@ -321,7 +322,7 @@ enum status program_node_create(struct circuit *circuit, const struct program_sp
     TRY_ALLOC(self->outputs, arena_alloc(circuit->arena, (spec->output_count + 1) * sizeof(struct node *)), err);
     TRY_ALLOC(self->ended, arena_alloc(circuit->arena, spec->input_count + 1), err);
     plan_window(self, circuit->evaluation.now_us);
-    TRY(circuit_add(circuit, &self->node, &program_node_type, spec->name, inputs, spec->input_count, err));
+    TRY(circuit_add(circuit, &self->node, &program_node_type, "program", inputs, spec->input_count, err));
     TRY(open_tables(self, circuit, err));
     *node = &self->node;
     return STATUS_OK;
