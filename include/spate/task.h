@@ -87,9 +87,9 @@ struct spate_task_spec {
     const char *name;                    /* of the job */
     const struct spate_task_class *type; /* copied */
     void *context;                       /* for init */
-    const char *setup;                   /* statements that make the tables: CREATE, SET. NULL: the session has them */
-    const char *const *inputs;           /* tables or views, NULL-terminated; at least one */
-    const char *const *outputs;          /* tables, NULL-terminated; NULL: none */
+    const char *setup;          /* statements that make the tables: CREATE, SET. NULL: the session has them; not when it is submitted */
+    const char *const *inputs;  /* tables or views, NULL-terminated; at least one */
+    const char *const *outputs; /* tables, NULL-terminated; NULL: none */
     const struct spate_task_table *tables;
     uint32_t table_count;
     int64_t window_interval_ms; /* 0: window is not called */

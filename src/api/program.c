@@ -30,7 +30,7 @@ static enum status copy_names(struct arena *arena, const char *const *names, uin
     return STATUS_OK;
 }
 
-static enum status check_spec(const struct spate_task_spec *spec, struct error *err)
+enum status program_check(const struct spate_task_spec *spec, struct error *err)
 {
     if (spec->size < sizeof *spec || spec->name == NULL || spec->name[0] == '\0' || spec->type == NULL ||
         spec->type->size < sizeof *spec->type || spec->type->process == NULL) {
@@ -86,7 +86,7 @@ static enum status make_handles(struct program *program, struct error *err)
 enum status program_define(spate_result *result, const struct spate_task_spec *spec, struct error *err)
 {
     struct program *program;
-    TRY(check_spec(spec, err));
+    TRY(program_check(spec, err));
     TRY_ALLOC(program, arena_alloc(result->arena, sizeof *program), err);
     *program = (struct program){.result = result, .type = *spec->type, .context = spec->context, .host = program_host};
     program->host.context = &program->task;

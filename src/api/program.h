@@ -69,6 +69,7 @@ struct program {
 enum status task_start(spate_session *session, const struct spate_task_spec *spec, spate_result **result, struct error *err);
 
 /* program.c */
+enum status program_check(const struct spate_task_spec *spec, struct error *err); /* what can be seen without a session */
 enum status program_define(spate_result *result, const struct spate_task_spec *spec, struct error *err);
 /* For one attempt. */
 enum status program_bind(struct program *program, const struct bind_context *context, struct bound_program *bound, struct error *err);

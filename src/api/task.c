@@ -80,12 +80,15 @@ int spate_task_submit(spate_session *session, const struct spate_task_spec *spec
                       const char **message)
 {
     char folder[4096];
-    int code = run_setup(session, spec);
+    int code =
+        spec->setup != NULL
+            ? run_setup(session, spec)
+            : session_fail(session, error_set(&session->error, ERROR_MISUSE, "a task that others run brings its tables along: spec.setup"));
     if (code == SPATE_OK && getcwd(folder, sizeof folder) == NULL) {
         code = session_fail(session, error_set(&session->error, ERROR_FILE_UNREADABLE, "the working folder is not there any more"));
     }
     if (code == SPATE_OK) {
-        code = spate_session_script(session, spec->setup == NULL ? "" : spec->setup, folder, settings);
+        code = spate_session_script(session, spec->setup, folder, settings);
     }
     enum status status = code == SPATE_OK ? submit(session, spec, flags, message) : STATUS_OK;
     return status == STATUS_OK ? code : session_fail(session, status);

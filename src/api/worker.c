@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "api/coordinator.h"
+#include "api/program.h"
 #include "api/public_error.h"
 #include "api/worker_internal.h"
 
@@ -140,7 +141,10 @@ static int open_for(const char *const *settings, const struct spate_worker_optio
     self->program = program;
     memcpy(&self->options, options, options->size < sizeof self->options ? options->size : sizeof self->options);
     pthread_mutex_init(&self->telling, NULL);
-    enum status status = open_worker(self, settings, &err);
+    enum status status = program == NULL ? STATUS_OK : program_check(program, &err);
+    if (status == STATUS_OK) {
+        status = open_worker(self, settings, &err);
+    }
     if (status != STATUS_OK) {
         spate_worker_close(self);
         return public_error_set(error, &err, status);

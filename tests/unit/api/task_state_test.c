@@ -44,7 +44,8 @@ static int add_up(void *self, spate_task *task, const spate_rows *rows)
 
 static const struct spate_task_class type = {.size = sizeof type, .process = add_up};
 
-static int run_from(const char *name, const char *columns, const char *savepoint, struct adding *adding, const char **where, char text[1000])
+static int run_from(const char *name, const char *columns, const char *savepoint, struct adding *adding, const char **where,
+                    char text[1000])
 {
     const struct spate_task_table table = {"sums", columns};
     const struct spate_task_spec spec = {.size = sizeof spec,

@@ -529,7 +529,23 @@ static void a_spec_that_cannot_run_is_refused_with_the_reason(void **state)
     refuse(session, &spec, "in state table 's' of task 't'");
     execute(session, "SET 'parallelism.default' = '2'");
     refuse(session, &good, "a task runs in one thread");
+    const char *message;
+    assert_int_equal(spate_task_submit(session, &good, NULL, 0, &message), SPATE_ERROR_SQL);
+    assert_non_null(strstr(spate_session_error(session)->text, "spec.setup"));
+    spec = good;
+    spec.setup = "SELECT 1;";
+    refuse(session, &spec, "statements like CREATE and SET only");
+    spec.setup = "CREATE TABLE t (a INT) WITH ('connector' = 'print'); INSERT INTO t VALUES (1);";
+    refuse(session, &spec, "statements like CREATE and SET only");
     spate_session_close(session);
+    spate_worker *worker;
+    struct spate_error error;
+    const struct spate_worker_options options = {.size = sizeof options};
+    spec = good;
+    spec.type = &none;
+    assert_int_equal(spate_task_worker_open(NULL, &options, &spec, &worker, &error), SPATE_ERROR_SQL);
+    assert_non_null(strstr(error.text, "the function 'process'"));
+    assert_null(worker);
 }
 
 /* ---- changes, and whole batches ---- */
