@@ -120,6 +120,7 @@ class OnAzure(Service):
                                "--storage", os.path.join(self.folder, "made"), "-s", "azure.create-container=true"], capture_output=True, text=True,
                               env=self.environment)
         if "there is no job 'nobody'" not in made.stderr:
+            self.service.__exit__()
             raise Failed("the container cannot be made", made.stderr)
         return self
 
@@ -151,9 +152,10 @@ class World:
         self.spate = os.path.join(service.build, "spate")
         self.registers = os.path.join(service.build, "tests/cluster/registers")
         self.environment, self.ttl = service.environment, service.ttl
-        self.workers, self.jobs = [], []
+        self.workers, self.jobs, self.closed = [], [], False
 
     def run(self, *arguments, program=None, code=0, data=None):
+        expect(not self.closed, "interrupted")
         done = subprocess.run([program or self.spate, *arguments], input=data, stdin=None if data is not None else subprocess.DEVNULL,
                               capture_output=True, env=self.environment, cwd=self.folder, timeout=LIMIT)
         out, errors = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
@@ -178,6 +180,7 @@ class World:
         return started[0] if len(started) == 1 else started
 
     def close(self):
+        self.closed = True
         for job in self.jobs:
             job.stop_feeding()
         for worker in self.workers:
@@ -192,6 +195,7 @@ class Worker:
     """A process `spate worker`."""
 
     def __init__(self, world, id, settings=(), jobs=None, storage=None, uri=None, prefix=()):
+        expect(not world.closed, "interrupted")
         self.world, self.id = world, id
         self.name = f"{id}.{len(world.workers)}"
         self.log = os.path.join(world.folder, f"worker-{self.name}.log")
