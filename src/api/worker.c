@@ -47,6 +47,24 @@ static enum status connect(struct spate_worker *self, struct error *err)
     return self->looking != NULL ? STATUS_OK : coordinator_open(self->session, "what a worker works on", &environment, &self->looking, err);
 }
 
+/* Tasks work in folders of their own: a relative place must mean the same to all of them. */
+static enum status keep_setting(struct spate_worker *self, const char *setting, const char **kept, struct error *err)
+{
+    static const char *const places[] = {"storage.uri=", "coordinator.uri=", "execution.checkpointing.dir="};
+    char here[4096];
+    const char *value = setting;
+    for (size_t i = 0; i < ARRAY_LENGTH(places); i++) {
+        value = strncmp(setting, places[i], strlen(places[i])) == 0 ? setting + strlen(places[i]) : value;
+    }
+    bool relative = value != setting && value[0] != '/' && value[0] != '\0' && strchr(value, ':') == NULL;
+    if (relative && getcwd(here, sizeof here) == NULL) {
+        return error_set(err, ERROR_FILE_UNREADABLE, "the working folder cannot be named: write '%s' as an absolute path", value);
+    }
+    *kept = arena_format(self->arena, "%.*s%s%s%s", (int)(value == setting ? 0 : value - setting), setting, relative ? here : "",
+                         relative ? "/" : "", value);
+    return *kept != NULL ? STATUS_OK : error_set(err, ERROR_BUDGET_SPENT, "no room for settings");
+}
+
 /* For the sessions of tasks. */
 static enum status keep_settings(struct spate_worker *self, const char *const *settings, struct error *err)
 {
@@ -56,7 +74,7 @@ static enum status keep_settings(struct spate_worker *self, const char *const *s
     }
     TRY_ALLOC(self->settings, arena_alloc(self->arena, (count + 1) * sizeof *self->settings), err);
     for (uint32_t i = 0; i < count; i++) {
-        TRY_ALLOC(self->settings[i], arena_text(self->arena, settings[i], strlen(settings[i])), err);
+        TRY(keep_setting(self, settings[i], &self->settings[i], err));
     }
     self->settings[count] = NULL;
     return STATUS_OK;
@@ -95,7 +113,7 @@ static enum status name_process(struct spate_worker *self, struct error *err)
 static const char *scheme_of(const char *uri, char scheme[40])
 {
     snprintf(scheme, 40, "%.*s", (int)strcspn(uri, ":"), uri);
-    return uri[0] == '/' ? "local" : scheme;
+    return strchr(uri, ':') == NULL ? "local" : scheme;
 }
 
 static enum status open_worker(struct spate_worker *self, const char *const *settings, struct error *err)
