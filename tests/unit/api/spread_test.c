@@ -83,14 +83,23 @@ static const char definitions[] = "CREATE TABLE o (" COLUMNS ") WITH (" FILES_OF
                                                       "'format' = "
                                                       "'debezium-json',"
                                                       " 'path' = '%1$s/out/b');\n"
-                                                      "CREATE TABLE inserted (i BIGINT, s STRING, d INT, c STRING) WITH ('connector' = "
-                                                      "'filesystem', "
-                                                      "'format' = 'json',"
-                                                      " 'path' = '%1$s/out/i');\n"
-                                                      "CREATE TABLE marked (i BIGINT, s STRING, d INT, c STRING) PARTITIONED BY (c) WITH "
-                                                      "('connector' = "
-                                                      "'filesystem', 'format' = 'json',"
-                                                      " 'path' = '%1$s/out/m', 'sink.partition-commit.policy.kind' = 'success-file');\n";
+                                                      "CREATE TABLE bad (id BIGINT, k INT) WITH (" FILES_OF(
+                                                          "o") ", 'scan.error-policy' = 'dead-letter',"
+                                                               " 'scan.dead-letter-table' = 'letters');\n"
+                                                               "CREATE TABLE letters (`position` STRING, message STRING) WITH ('connector' "
+                                                               "= 'filesystem', 'format' = 'json',"
+                                                               " 'path' = '%1$s/out/l');\n"
+                                                               "CREATE TABLE inserted (i BIGINT, s STRING, d INT, c STRING) WITH "
+                                                               "('connector' = "
+                                                               "'filesystem', "
+                                                               "'format' = 'json',"
+                                                               " 'path' = '%1$s/out/i');\n"
+                                                               "CREATE TABLE marked (i BIGINT, s STRING, d INT, c STRING) PARTITIONED BY "
+                                                               "(c) WITH "
+                                                               "('connector' = "
+                                                               "'filesystem', 'format' = 'json',"
+                                                               " 'path' = '%1$s/out/m', 'sink.partition-commit.policy.kind' = "
+                                                               "'success-file');\n";
 
 /* Runs all statements; what they give as rows is appended. An error ends it as "! text". */
 static int take_row(void *context, int kind, uint32_t column_count, const char *const *values, const size_t *lengths)
@@ -186,7 +195,7 @@ static void remove_output(const struct table *folder)
     char path[128];
     snprintf(path, sizeof path, "%s/out", folder->folder);
     (void)!nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-    static const char *const names[] = {"a", "b", "i"}; /* there, if a piece writes nothing */
+    static const char *const names[] = {"a", "b", "i", "l"}; /* there, if a piece writes nothing */
     for (uint32_t i = 0; i < ARRAY_LENGTH(names); i++) {
         snprintf(path, sizeof path, "out/%s/.here", names[i]);
         put_file(folder, path, "");
@@ -204,7 +213,8 @@ static char *output_of(const struct table *folder, const char *settings, const c
     if (out.length > 0) {
         fail_msg("%s\n%s", script, out.bytes);
     }
-    run_script(folder, "", "SELECT 'a', * FROM a; SELECT 'b', * FROM b; SELECT 'i', * FROM inserted;", 0, 0, &written);
+    run_script(folder, "", "SELECT 'a', * FROM a; SELECT 'b', * FROM b; SELECT 'i', * FROM inserted; SELECT 'l', * FROM letters;", 0, 0,
+               &written);
     if (written.length > 0 && written.bytes[0] == '!') {
         fail_msg("%s", written.bytes);
     }
@@ -216,6 +226,7 @@ static char *output_of(const struct table *folder, const char *settings, const c
 /* ---- the same ---- */
 
 static const char *const shared[] = {
+    "INSERT INTO inserted SELECT id, '', k, '' FROM bad;",
     "INSERT INTO inserted SELECT id * 2, UPPER(k), v, CAST(l[1] AS STRING) FROM o WHERE v > 1;",
     "INSERT INTO inserted SELECT id, CAST(t AS STRING), v, k FROM w WHERE t IS NOT NULL;",
     "INSERT INTO inserted SELECT id, k, v, CAST(x AS STRING) FROM o CROSS JOIN UNNEST(l) AS u (x);",
@@ -446,7 +457,7 @@ static const struct {
     {"INSERT INTO inserted SELECT id, UUID(), v, k FROM o;", "23 tasks: "},
     {"INSERT INTO inserted SELECT id, k, v, k FROM followed;", "one task: more files of followed may come: 'parallelism.default'"},
     {"INSERT INTO inserted SELECT id, k, v, k FROM ordered;",
-     "one task: ordered at 14:54 is read file by file, in the order of their paths"},
+     "one task: ordered at 16:54 is read file by file, in the order of their paths"},
     {"INSERT INTO a SELECT SUM(v), k, 1, k FROM o GROUP BY k;",
      "one task: GroupAggregate (by k: SUM(v)) brings rows of different files together"},
     {"INSERT INTO a SELECT SUM(v), MAX(k), d, MAX(c) FROM p GROUP BY d;",
@@ -487,7 +498,7 @@ static const struct {
     {"INSERT INTO inserted SELECT id, CAST(window_start AS STRING), v, k FROM TABLE(TUMBLE(TABLE w, DESCRIPTOR(t), INTERVAL '1' MINUTE));",
      "one task: WindowTableFunction"},
     {"INSERT INTO inserted SELECT id, CAST(CURRENT_TIMESTAMP AS STRING), v, k FROM o;",
-     "one task: CURRENT_TIMESTAMP at 14:46 is another value"},
+     "one task: CURRENT_TIMESTAMP at 16:46 is another value"},
     {"INSERT INTO inserted SELECT id, k, v, k FROM w WHERE t > CURRENT_WATERMARK(t);", "one task: CURRENT_WATERMARK"},
     {"INSERT INTO inserted SELECT id, k, v, k FROM o WHERE CAST(PROCTIME() AS STRING) <> k;", "one task: PROCTIME"},
     {"INSERT INTO inserted SELECT SUM(v) OVER (PARTITION BY k ORDER BY t), k, v, k FROM w;", "one task: Over"},
