@@ -82,7 +82,8 @@ static void name_job(const struct checkpointer *checkpointer, struct plan_contex
 {
     struct checkpoint_names names;
     checkpointer_names(checkpointer, &names);
-    context->job_id = names.owner;
+    context->job_id = checkpointer_job_id(checkpointer);
+    context->job_task = names.task;
     context->job_lineage = names.lineage;
     context->job_saved = names.saved;
     context->job_saved_end = names.saved_end;

@@ -100,6 +100,21 @@ static enum status look_at(struct operation *self, const struct job_record *reco
 
 /* ---- list ---- */
 
+static const char *checkpoint_text(const struct saved_state *state, struct arena *arena)
+{
+    return state->count == 1 ? arena_format(arena, "%" PRIu64, state->manifests[0].seq) : arena_format(arena, "%u tasks", state->count);
+}
+
+/* Of the latest ones of all tasks. */
+static int64_t oldest_us(const struct saved_state *state)
+{
+    int64_t oldest = INT64_MAX;
+    for (uint32_t i = 0; i < state->count; i++) {
+        oldest = state->manifests[i].created_us < oldest ? state->manifests[i].created_us : oldest;
+    }
+    return oldest;
+}
+
 static enum status list_one(void *context, const struct job_record *record, bool *stop, struct error *err)
 {
     (void)stop;
@@ -111,8 +126,8 @@ static enum status list_one(void *context, const struct job_record *record, bool
     text_table_add(&self->table, record->id);
     text_table_add(&self->table, look.status);
     text_table_add(&self->table, look.pid == 0 ? NULL : arena_format(arena, "%d", look.pid));
-    text_table_add(&self->table, look.has_state ? arena_format(arena, "%" PRIu64, look.state.manifest.seq) : NULL);
-    text_table_add(&self->table, look.has_state ? time_text(arena, look.state.manifest.created_us) : NULL);
+    text_table_add(&self->table, look.has_state ? checkpoint_text(&look.state, arena) : NULL);
+    text_table_add(&self->table, look.has_state ? time_text(arena, oldest_us(&look.state)) : NULL);
     return STATUS_OK;
 }
 
@@ -137,25 +152,47 @@ static void add_pair(struct operation *self, const char *key, const char *value)
     }
 }
 
-static void show_checkpoint(struct operation *self, const struct checkpoint_manifest *manifest)
+struct checkpoint_size {
+    uint64_t bytes, rows, files;
+    uint32_t workers, databases;
+};
+
+static void add_size(const struct checkpoint_manifest *manifest, struct checkpoint_size *size)
 {
-    struct arena *arena = self->result->arena;
-    uint64_t bytes = 0, rows = 0, files = 0;
+    uint32_t workers = checkpoint_chain_count(manifest);
+    size->workers += workers;
+    size->databases += manifest->table_count - workers;
     for (uint32_t t = 0; t < manifest->table_count; t++) {
+        size->files += manifest->tables[t].file_count;
         for (uint32_t f = 0; f < manifest->tables[t].file_count; f++) {
-            files++;
-            bytes += manifest->tables[t].files[f].bytes;
-            rows += manifest->tables[t].files[f].rows;
+            size->bytes += manifest->tables[t].files[f].bytes;
+            size->rows += manifest->tables[t].files[f].rows;
         }
     }
-    add_pair(self, "checkpoint", arena_format(arena, "%" PRIu64, manifest->seq));
-    add_pair(self, "checkpoint time", time_text(arena, manifest->created_us));
-    uint32_t workers = checkpoint_chain_count(manifest), databases = manifest->table_count - workers;
-    add_pair(self, "checkpoint workers", arena_format(arena, "%u", workers));
-    add_pair(self, "checkpoint files", arena_format(arena, "%" PRIu64, files));
-    add_pair(self, "checkpoint bytes", arena_format(arena, "%" PRIu64, bytes));
+}
+
+static void show_checkpoint(struct operation *self, const struct saved_state *state)
+{
+    struct arena *arena = self->result->arena;
+    struct checkpoint_size size = {0};
+    for (uint32_t i = 0; i < state->count; i++) {
+        const struct checkpoint_manifest *manifest = &state->manifests[i];
+        add_size(manifest, &size);
+        if (state->count > 1) {
+            add_pair(self, arena_format(arena, "checkpoint of %s", manifest->task),
+                     arena_format(arena, "%" PRIu64 ", %s", manifest->seq, time_text(arena, manifest->created_us)));
+        }
+    }
+    if (state->count == 1) {
+        add_pair(self, "checkpoint", arena_format(arena, "%" PRIu64, state->manifests[0].seq));
+        add_pair(self, "checkpoint time", time_text(arena, state->manifests[0].created_us));
+    }
+    add_pair(self, "checkpoint workers", arena_format(arena, "%u", size.workers));
+    add_pair(self, "checkpoint files", arena_format(arena, "%" PRIu64, size.files));
+    add_pair(self, "checkpoint bytes", arena_format(arena, "%" PRIu64, size.bytes));
     add_pair(self, "checkpoint rows",
-             arena_format(arena, "%" PRIu64 ", with those of later changes%s", rows, databases == 0 ? "" : ", without those in databases"));
+             arena_format(arena, "%" PRIu64 ", with those of later changes%s", size.rows,
+                          size.databases == 0 ? "" : ", without those in databases"));
 }
 
 static enum status show_definition(struct operation *self, const char *id, struct error *err)
@@ -214,7 +251,7 @@ static enum status show_job(struct operation *self, const char *job, struct erro
     add_pair(self, "created", time_text(arena, record.created_us));
     TRY(show_shared(self, &record, err));
     if (look.has_state) {
-        show_checkpoint(self, &look.state.manifest);
+        show_checkpoint(self, &look.state);
     }
     TRY(show_savepoints(self, record.id, err));
     return show_definition(self, record.id, err);
@@ -312,14 +349,22 @@ enum status operation_savepoint_at_rest(spate_session *session, const struct job
 {
     struct saved_state state;
     enum object_result result;
+    struct cluster_job_facts facts;
+    bool shared;
+    TRY(cluster_job_facts(record, session->arena, &shared, &facts, err));
+    if (shared) { /* which checkpoints count, the commit records say */
+        return error_set(err, ERROR_CTL_NO_GROUND,
+                         "job '%s' is run by workers: `spate ctl %s savepoint --name NAME --wait` takes its savepoints", record->name,
+                         record->name);
+    }
     TRY(saved_state_of_job(session->storage, record->id, session->arena, &result, &state, err));
     if (result != OBJECT_OK) {
         return error_set(err, ERROR_STORE_MISSING, "job '%s' does not run and has no checkpoint yet", record->name);
     }
     if (place == NULL) {
-        TRY_ALLOC(place, arena_format(session->arena, "checkpoint-%" PRIu64, state.manifest.seq), err);
+        TRY_ALLOC(place, arena_format(session->arena, "checkpoint-%" PRIu64, state.manifests[0].seq), err);
     }
-    TRY(savepoint_create(session->storage, record->id, place, &state.manifest, 1, &result, err));
+    TRY(savepoint_create(session->storage, record->id, place, state.manifests, state.count, &result, err));
     if (result != OBJECT_OK) {
         return error_set(err, ERROR_ALREADY_EXISTS, "there is a savepoint at '%s' already", place);
     }

@@ -420,24 +420,29 @@ static enum status savepoint_position(struct reader *reader, struct text_builder
     const struct savepoint_source *source = (const struct savepoint_source *)reader->source;
     text_append_text(place, kind);
     position_put_number(place, "rows", ((const struct savepoint_reader *)reader)->next);
-    position_put_number(place, "checkpoint", (int64_t)source->state.manifest.seq);
-    position_put_number(place, "created", source->state.manifest.created_us);
+    uint64_t checkpoint;
+    int64_t created_us;
+    saved_state_identity(&source->state, &checkpoint, &created_us);
+    position_put_number(place, "checkpoint", (int64_t)checkpoint);
+    position_put_number(place, "created", created_us);
     return STATUS_OK;
 }
 
 static enum status savepoint_seek(struct reader *reader, const struct source_position *position, struct error *err)
 {
     struct savepoint_reader *self = (struct savepoint_reader *)reader;
-    const struct checkpoint_manifest *manifest = &((const struct savepoint_source *)reader->source)->state.manifest;
-    int64_t checkpoint, created_us;
+    const struct saved_state *state = &((const struct savepoint_source *)reader->source)->state;
+    int64_t checkpoint, created_us, created_now_us;
+    uint64_t now;
+    saved_state_identity(state, &now, &created_now_us);
     TRY(position_check(position->place, kind, err));
     TRY(position_get_number(position->place, "rows", &self->next, err));
     TRY(position_get_number(position->place, "checkpoint", &checkpoint, err));
     TRY(position_get_number(position->place, "created", &created_us, err));
-    if (checkpoint != (int64_t)manifest->seq || created_us != manifest->created_us) {
+    if (checkpoint != (int64_t)now || created_us != created_now_us) {
         return error_set(err, ERROR_POSITION_LOST,
                          "the state that was read was checkpoint %lld of job '%s', now it is checkpoint %llu: name it",
-                         (long long)checkpoint, manifest->job, (unsigned long long)manifest->seq);
+                         (long long)checkpoint, state->manifests[0].job, (unsigned long long)now);
     }
     self->skip = self->next;
     return STATUS_OK;

@@ -44,6 +44,7 @@ struct sink_context {
     const char *statement_id; /* unique per INSERT and attempt to run it, the same on all workers: for file names */
     /* Names the INSERT of a job that has checkpoints: the same in every attempt to run the job, of no other job. NULL: no checkpoints. */
     const char *owner;
+    const char *task; /* of the owner's tasks, which write side by side; NULL: there is one. No '-' in it */
     uint32_t lineage; /* another each time the job begins anew (--fresh) */
     uint64_t saved;   /* no checkpoint up to this number has anything of what this attempt writes */
     /* 0: one process owns the job, for as long as it lives. Else it is a task that can get another owner at any time, of which this one

@@ -187,7 +187,6 @@ enum status checkpoint_find_savepoint(struct checkpointer *self, struct error *e
 enum status checkpoint_find(struct checkpointer *self, struct error *err)
 {
     TRY(find_record(self, err));
-    self->owner = self->id;
     bool hot = self->spec.settings.availability == AVAILABILITY_ACTIVE && self->spec.settings.standby;
     if (hot && !self->spec.settings.savepoint_only) {
         TRY(checkpoint_follow_find(self, err));

@@ -59,17 +59,6 @@ static void adapt_settings(struct checkpointer *self)
     settings->claims = settings->claims && strcmp(self->task, CHECKPOINT_TASK) == 0;
 }
 
-static enum status name_owner(struct checkpointer *self, struct error *err)
-{
-    const struct checkpoint_task *task = self->spec.task;
-    TRY_ALLOC(self->task, arena_text(self->arena, task->name, strlen(task->name)), err);
-    self->owner = self->id;
-    if (strcmp(self->task, CHECKPOINT_TASK) != 0) {
-        TRY_ALLOC(self->owner, arena_format(self->arena, "%s/%s", self->id, self->task), err);
-    }
-    return STATUS_OK;
-}
-
 static enum status read_counted(struct checkpointer *self, uint64_t number, struct error *err)
 {
     enum object_result result;
@@ -176,7 +165,7 @@ enum status checkpoint_task_find(struct checkpointer *self, struct error *err)
     struct listing listed = {.arena = self->found_arena};
     const char *skipped = NULL;
     TRY(find_record(self, err));
-    TRY(name_owner(self, err));
+    TRY_ALLOC(self->task, arena_text(self->arena, self->spec.task->name, strlen(self->spec.task->name)), err);
     adapt_settings(self);
     TRY(open_record(self, err));
     TRY(checkpoint_list(self->spec.storage, self->id, self->task, note_listed, &listed, err));

@@ -127,7 +127,8 @@ const char *checkpointer_job_id(const struct checkpointer *self)
 
 void checkpointer_names(const struct checkpointer *self, struct checkpoint_names *names)
 {
-    *names = (struct checkpoint_names){.owner = self->owner, .lineage = self->lineage, .saved = self->next_number - 1};
+    *names = (struct checkpoint_names){
+        .task = strcmp(self->task, CHECKPOINT_TASK) == 0 ? NULL : self->task, .lineage = self->lineage, .saved = self->next_number - 1};
     if (checkpointer_is_task(self)) {
         names->saved_end = commit_first_number(self->commit.record.generation + 1) - 1;
     }

@@ -111,7 +111,7 @@ enum status checkpointer_savepoint(struct checkpointer *self, struct job *job, c
 const char *checkpointer_job_id(const struct checkpointer *self);
 /* For the names of what sinks write: see connectors/sink.h. */
 struct checkpoint_names {
-    const char *owner; /* of the job, or of the task */
+    const char *task; /* NULL: the job runs whole */
     uint32_t lineage;
     uint64_t saved, saved_end;
 };

@@ -76,8 +76,7 @@ struct checkpointer {
     struct checkpointer_spec spec;
     struct arena *arena; /* what lives as long as the checkpointer */
     char id[JOB_ID_MAX + 1];
-    const char *task;  /* of its checkpoints */
-    const char *owner; /* of what its sinks write */
+    const char *task; /* of its checkpoints */
     char incarnation[RANDOM_NAME_BYTES];
     const char *message;
     int lock; /* -1: none */

@@ -167,6 +167,7 @@ enum status plan_sink_context(struct planner *planner, const struct catalog_tabl
         .lineage = session->job_lineage,
         .saved = session->job_saved,
         .saved_end = session->job_saved_end,
+        .task = session->job_task,
     };
     TRY_ALLOC(made->shared, arena_alloc(planner->arena, sizeof *made->shared), err);
     TRY_ALLOC(made->statement_id, arena_format(planner->arena, "%s-%s", session->statement_id, suffix), err);

@@ -34,6 +34,7 @@ struct plan_context {
     const struct clock *clock;
     struct plan_settings settings;
     const char *statement_id;
+    const char *job_task; /* which of its tasks this is; NULL: it runs whole */
     const char *job_id;   /* of a job that has checkpoints: the same in every attempt to run it, of no other job; NULL: it has none */
     uint32_t job_lineage; /* connectors/sink.h */
     uint64_t job_saved, job_saved_end;

@@ -6,6 +6,7 @@
 #include "storage/document.h"
 
 #define SCOPE "outputs"
+enum { ATTEMPTS = 100 };
 
 static enum status places_of(const json_t *root, struct arena *arena, struct job_outputs *outputs, struct error *err)
 {
@@ -22,15 +23,18 @@ static enum status places_of(const json_t *root, struct arena *arena, struct job
     return STATUS_OK;
 }
 
-enum status job_outputs_read(struct storage *storage, const char *job, struct arena *arena, struct job_outputs *outputs, struct error *err)
+static enum status read_version(struct storage *storage, const char *job, struct arena *arena, struct job_outputs *outputs,
+                                int64_t *version, struct error *err)
 {
     enum object_result result;
     struct config_version config;
     *outputs = (struct job_outputs){0};
+    *version = CONFIG_EXPECT_NONE;
     TRY(config_read(storage, job, SCOPE, CONFIG_LATEST, arena, &result, &config, err));
     if (result != OBJECT_OK) {
         return STATUS_OK;
     }
+    *version = config.version;
     json_error_t problem;
     json_t *root = json_loads(config.text, 0, &problem);
     if (root == NULL) {
@@ -39,6 +43,12 @@ enum status job_outputs_read(struct storage *storage, const char *job, struct ar
     enum status status = places_of(root, arena, outputs, err);
     json_decref(root);
     return status;
+}
+
+enum status job_outputs_read(struct storage *storage, const char *job, struct arena *arena, struct job_outputs *outputs, struct error *err)
+{
+    int64_t version;
+    return read_version(storage, job, arena, outputs, &version, err);
 }
 
 static bool has(const struct job_outputs *outputs, const char *place)
@@ -51,8 +61,8 @@ static bool has(const struct job_outputs *outputs, const char *place)
     return false;
 }
 
-static enum status write_places(struct storage *storage, const char *job, const struct job_outputs *outputs, struct arena *arena,
-                                struct error *err)
+static enum status write_places(struct storage *storage, const char *job, const struct job_outputs *outputs, int64_t expect,
+                                struct arena *arena, bool *done, struct error *err)
 {
     struct text text;
     enum object_result result;
@@ -66,13 +76,18 @@ static enum status write_places(struct storage *storage, const char *job, const 
         return error_set(err, ERROR_BUDGET_SPENT, "no room for the list of outputs");
     }
     TRY(document_write(root, arena, &text, err));
-    return config_write(storage, job, SCOPE, text.bytes, NULL, CONFIG_EXPECT_ANY, &result, &version, err);
+    TRY(config_write(storage, job, SCOPE, text.bytes, NULL, expect, &result, &version, err));
+    *done = result == OBJECT_OK;
+    return STATUS_OK;
 }
 
-static enum status add(struct storage *storage, const char *job, const struct job_outputs *outputs, struct arena *arena, struct error *err)
+/* *done false: another task has written meanwhile. */
+static enum status add(struct storage *storage, const char *job, const struct job_outputs *outputs, struct arena *arena, bool *done,
+                       struct error *err)
 {
     struct job_outputs all;
-    TRY(job_outputs_read(storage, job, arena, &all, err));
+    int64_t version;
+    TRY(read_version(storage, job, arena, &all, &version, err));
     uint32_t before = all.count;
     const char **places;
     TRY_ALLOC(places, arena_alloc(arena, (before + outputs->count + 1) * sizeof *places), err);
@@ -85,7 +100,8 @@ static enum status add(struct storage *storage, const char *job, const struct jo
             places[all.count++] = outputs->places[i];
         }
     }
-    return all.count == before ? STATUS_OK : write_places(storage, job, &all, arena, err);
+    *done = all.count == before;
+    return *done ? STATUS_OK : write_places(storage, job, &all, version, arena, done, err);
 }
 
 enum status job_outputs_add(struct storage *storage, const char *job, const struct job_outputs *outputs, struct error *err)
@@ -95,7 +111,15 @@ enum status job_outputs_add(struct storage *storage, const char *job, const stru
         return STATUS_OK;
     }
     TRY_ALLOC(arena, arena_create(NULL, "outputs of a job"), err);
-    enum status status = add(storage, job, outputs, arena, err);
+    bool done = false;
+    enum status status = STATUS_OK;
+    for (uint32_t attempt = 0; attempt < ATTEMPTS && status == STATUS_OK && !done; attempt++) {
+        arena_reset(arena);
+        status = add(storage, job, outputs, arena, &done, err);
+    }
+    if (status == STATUS_OK && !done) {
+        status = error_set(err, ERROR_STORE_UNAVAILABLE, "others wrote it each of %d times that it was tried", ATTEMPTS);
+    }
     if (status != STATUS_OK) {
         error_add_context(err, "while noting the outputs of job %s", job);
     }

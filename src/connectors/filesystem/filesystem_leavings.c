@@ -35,8 +35,8 @@ enum status filesystem_discard(const char *place, struct error *err)
     if (digits != HASH_DIGITS || place[digits] != ' ' || place[digits + 1] != '/') {
         return error_set(err, ERROR_STORE_CORRUPT, "'%.200s' says of no folder what a job has left there", place);
     }
-    snprintf(owner, sizeof owner, "." PART_PREFIX "%.*s-", HASH_DIGITS, place);
-    snprintf(marks, sizeof marks, SHOWN_PREFIX "%.*s-", HASH_DIGITS, place);
+    snprintf(owner, sizeof owner, "." PART_PREFIX "%.*s", HASH_DIGITS, place); /* all tasks' */
+    snprintf(marks, sizeof marks, SHOWN_PREFIX "%.*s", HASH_DIGITS, place);
     const struct part_leftovers leftovers = {.owner = owner,
                                              .attempt = "/", /* no name has a '/' */
                                              .lineage = owner,

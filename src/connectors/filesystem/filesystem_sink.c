@@ -61,7 +61,8 @@ uint64_t filesystem_owner_hash(const char *owner)
     return hash_bytes(owner, strlen(owner));
 }
 
-/* See part_file.h. The owner as a hash: of fixed length, so no owner's names begin with another's. */
+/* See part_file.h. The owner as a hash: of fixed length, so no owner's names begin with another's;
+ * nor do those of a task, for a '-' ends it. */
 static enum status name_files(struct filesystem_sink *self, struct error *err)
 {
     const struct sink_context *context = &self->context;
@@ -72,7 +73,10 @@ static enum status name_files(struct filesystem_sink *self, struct error *err)
         TRY_ALLOC(self->prefix, arena_format(arena, PART_PREFIX "%s", self->attempt + 1), err);
         return STATUS_OK;
     }
-    TRY_ALLOC(self->owner, arena_format(arena, "%016" PRIx64 "-", filesystem_owner_hash(context->owner)), err);
+    TRY_ALLOC(self->owner,
+              arena_format(arena, "%016" PRIx64 "%s%s-", filesystem_owner_hash(context->owner), context->task == NULL ? "" : ".",
+                           context->task == NULL ? "" : context->task),
+              err);
     TRY_ALLOC(self->prefix, arena_format(arena, PART_PREFIX "%s%08" PRIx32 "-", self->owner, context->lineage), err);
     self->series = self->prefix + strlen(PART_PREFIX);
     if (context->saved_end > 0) {
@@ -198,7 +202,7 @@ static enum status make_room(struct filesystem_sink *self, struct error *err)
 
 static enum status open_file(struct filesystem_sink *self, size_t partition, int64_t now_us, struct error *err)
 {
-    char id[192];
+    char id[256];
     if (self->open_files == OPEN_FILES_MAX) {
         TRY(make_room(self, err));
     }

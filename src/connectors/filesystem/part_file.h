@@ -8,7 +8,7 @@
  *             A file is shown by a rename, after its bytes are synced and before its folder is: a reader sees all of it or nothing, also after
  *             a power cut. part_file_sync makes what was written so far, and the hidden name, survive one.
  * Names       ID in a job with checkpoints: OWNER-LINEAGE-SAVED-ATTEMPT-WORKER-NUMBER, else ATTEMPT-WORKER-NUMBER. OWNER: 16 digits, the
- *             INSERT of the job or task. LINEAGE: another each time the job begins anew. SAVED: the newest checkpoint when the file was opened;
+ *             INSERT of the job; of one of several tasks with a point and the task. LINEAGE: another each time the job begins anew. SAVED: the newest checkpoint when the file was opened;
  *             the file is in none up to that. So whoever restores knows what other attempts left, and, when a newer checkpoint is
  *             damaged and an older one is restored, which files were shown by the newer.
  * Ownership   part_file_show and part_file_abandon end it.
