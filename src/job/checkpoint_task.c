@@ -183,7 +183,8 @@ enum status checkpoint_task_find(struct checkpointer *self, struct error *err)
 
 /* ---- going back ---- */
 
-/* Only to one that counted. The record says so before anything is done that the damaged one does not know of. */
+/* Only to one that counted and is whole. The record says so before anything is done that the damaged one does not know of: whoever finds that
+ * one good after all would take for shown what has been taken back. */
 enum status checkpoint_task_go_back(struct checkpointer *self, bool *found, struct error *err)
 {
     struct commit_record record = self->commit.record;
@@ -192,6 +193,9 @@ enum status checkpoint_task_go_back(struct checkpointer *self, bool *found, stru
     while (record.kept_count > 0 && !*found) {
         record.seq = record.kept[--record.kept_count];
         enum status status = read_counted(self, record.seq, &ignored);
+        if (status == STATUS_OK) {
+            status = checkpoint_verify(self->spec.storage, &self->found, &ignored);
+        }
         if (status != STATUS_OK && status != STATUS_CORRUPT) {
             *err = ignored;
             return status;

@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -345,6 +346,134 @@ static void owner_that_a_leader_has_fenced_commits_no_more(void **state)
     task_owner_kill(next);
 }
 
+/* ---- damage ---- */
+
+/* Flips a byte in the middle of each file in the folder whose name begins so. */
+static void damage(const char *folder, const char *beginning)
+{
+    char path[800];
+    uint32_t damaged = 0;
+    snprintf(path, sizeof path, "%s/store/v1+/jobs+/%s+/%s", root, job, folder);
+    DIR *opened = opendir(path);
+    assert_non_null(opened);
+    for (struct dirent *at; (at = readdir(opened)) != NULL;) {
+        struct stat info;
+        char byte;
+        snprintf(path, sizeof path, "%s/store/v1+/jobs+/%s+/%s/%s", root, job, folder, at->d_name);
+        if (strncmp(at->d_name, beginning, strlen(beginning)) != 0 || stat(path, &info) != 0 || !S_ISREG(info.st_mode)) {
+            continue;
+        }
+        int file = open(path, O_RDWR);
+        assert_true(file >= 0);
+        assert_int_equal(pread(file, &byte, 1, info.st_size / 2), 1);
+        byte ^= 1;
+        assert_int_equal(pwrite(file, &byte, 1, info.st_size / 2), 1);
+        close(file);
+        damaged++;
+    }
+    closedir(opened);
+    assert_true(damaged > 0);
+}
+
+static void damage_manifest(uint64_t number)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%020llu", (unsigned long long)number);
+    damage("checkpoints+/s0.3+", name);
+}
+
+static void damaged_checkpoint_is_followed_by_an_older_one_that_counted(void **state)
+{
+    (void)state;
+    settings[5] = "execution.checkpointing.num-retained=3";
+    settings[6] = NULL;
+    struct task_owner *former = owner(1), *next = owner(2);
+    run_until(former, 5);
+    task_owner_kill(former);
+    struct commit_record before = look();
+    assert_int_equal(before.kept_count, 2);
+    damage_manifest(before.seq);
+    damage_manifest(before.kept[1]);
+    task_owner_step(next);
+    assert_non_null(strstr(task_owner_message(next), "for a newer one is damaged"));
+    assert_int_equal(look().seq, before.kept[0]); /* said before anything is done on top of it */
+    run_until(next, 2);
+    check_shown(false);
+    run_to_end(next);
+    check_shown(true);
+    task_owner_kill(next);
+}
+
+static void damaged_checkpoint_without_an_older_one_stops_the_task_and_is_named(void **state)
+{
+    (void)state;
+    const char *text;
+    settings[5] = "execution.checkpointing.num-retained=1";
+    settings[6] = NULL;
+    struct task_owner *former = owner(1), *next = owner(2);
+    run_until(former, 3);
+    task_owner_kill(former);
+    uint64_t counted = look().seq;
+    uint32_t rows = check_shown(false);
+    damage_manifest(counted);
+    while (task_owner_step(next) != OWNER_ENDED) {
+    }
+    assert_int_equal(task_owner_status(next, &text), STATUS_CORRUPT);
+    assert_non_null(strstr(text, ".manifest.json"));
+    assert_int_equal(look().seq, counted);
+    assert_true(check_shown(false) >= rows);
+    task_owner_kill(next);
+}
+
+static void damaged_files_of_a_checkpoint_are_found_when_it_is_restored(void **state)
+{
+    (void)state;
+    const char *text;
+    settings[5] = "execution.checkpointing.num-retained=3";
+    settings[6] = "execution.checkpointing.incremental=false";
+    settings[7] = NULL;
+    struct task_owner *former = owner(1), *next = owner(2), *last = owner(3);
+    run_until(former, 5);
+    task_owner_kill(former);
+    struct commit_record before = look();
+    damage("state+/s0.3+", ""); /* of all that are kept */
+    while (task_owner_step(next) != OWNER_ENDED) {
+    }
+    assert_int_equal(task_owner_status(next, &text), STATUS_CORRUPT);
+    assert_non_null(strstr(text, "/state/s0.3/"));
+    assert_int_equal(look().seq, before.seq); /* nothing is given up while there is nothing better */
+    damage("state+/s0.3+", "");               /* as they were */
+    run_to_end(last);
+    check_shown(true);
+    task_owner_kill(next);
+    task_owner_kill(last);
+}
+
+static void damaged_record_is_waited_for_until_it_is_repaired(void **state)
+{
+    (void)state;
+    char name[JOB_ID_MAX + 32];
+    struct task_owner *one = owner(1);
+    run_until(one, 2);
+    struct commit_record before = look();
+    snprintf(name, sizeof name, "jobs/%s/commit/s0.3", job);
+    task_owner_fail_next(one, OWNER_LOSES_UNDONE); /* so that it looks what is there */
+    pthread_mutex_lock(&world.mutex);
+    memory_session_damage(world.registers, name, 30);
+    pthread_mutex_unlock(&world.mutex);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(task_owner_step(one), OWNER_READY);
+        usleep(20000);
+    }
+    pthread_mutex_lock(&world.mutex);
+    memory_session_damage(world.registers, name, 30); /* as it was */
+    pthread_mutex_unlock(&world.mutex);
+    assert_true(look().seq >= before.seq && look().seq <= before.seq + 1);
+    run_to_end(one);
+    check_shown(true);
+    task_owner_kill(one);
+}
+
 /* ---- many, at random ---- */
 
 enum { ALIVE_MAX = 5, ACTIONS = 400 };
@@ -500,6 +629,10 @@ int main(void)
         TEST(owner_that_dies_before_it_shows_what_counts_is_followed_by_one_that_does),
         TEST(owner_whose_answers_are_lost_counts_each_checkpoint_once),
         TEST(owner_that_a_leader_has_fenced_commits_no_more),
+        TEST(damaged_checkpoint_is_followed_by_an_older_one_that_counted),
+        TEST(damaged_checkpoint_without_an_older_one_stops_the_task_and_is_named),
+        TEST(damaged_files_of_a_checkpoint_are_found_when_it_is_restored),
+        TEST(damaged_record_is_waited_for_until_it_is_repaired),
         TEST(owners_at_random_show_the_batch_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
