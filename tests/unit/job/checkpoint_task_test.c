@@ -474,6 +474,61 @@ static void damaged_record_is_waited_for_until_it_is_repaired(void **state)
     task_owner_kill(one);
 }
 
+/* ---- the service's data are lost ---- */
+
+static void lose_record(uint64_t next_epoch)
+{
+    char name[JOB_ID_MAX + 32];
+    struct cluster_session *inner = memory_session_of(world.registers);
+    struct arena *arena = arena_create(NULL, "test");
+    enum cluster_result result;
+    struct cluster_value value;
+    snprintf(name, sizeof name, "jobs/%s/commit/s0.3", job);
+    pthread_mutex_lock(&world.mutex);
+    assert_int_equal(inner->driver->get(inner, name, arena, &result, &value, &err), STATUS_OK);
+    assert_int_equal(inner->driver->del(inner, name, &value.version, &result, &err), STATUS_OK);
+    pthread_mutex_unlock(&world.mutex);
+    arena_destroy(arena);
+    fence(next_epoch);
+    assert_false(look().begun);
+}
+
+static void task_whose_record_is_lost_goes_on_from_its_newest_checkpoint(void **state)
+{
+    (void)state;
+    struct task_owner *former = owner(1), *zombie = owner(2), *next = owner(9);
+    run_until(former, 3);
+    task_owner_kill(former);
+    run_until(zombie, 2);
+    uint64_t counted = look().seq;
+    lose_record(9);
+    task_owner_step(next);
+    assert_true(look().seq >= counted); /* one more may have been stored */
+    run_until(next, 1);
+    run_to_fence(zombie); /* of before */
+    run_to_end(next);
+    check_shown(true);
+    task_owner_kill(zombie);
+    task_owner_kill(next);
+}
+
+static void task_whose_record_is_lost_may_go_on_from_one_that_did_not_come_to_count(void **state)
+{
+    (void)state;
+    struct task_owner *former = owner(1), *next = owner(9);
+    run_until(former, 3);
+    task_owner_fail_next(former, OWNER_FREEZES_BEFORE);
+    run_until_frozen(former); /* its manifest is stored */
+    lose_record(9);
+    task_owner_step(next);
+    run_until(next, 1);
+    run_to_fence(former);
+    run_to_end(next);
+    check_shown(true);
+    task_owner_kill(former);
+    task_owner_kill(next);
+}
+
 /* ---- many, at random ---- */
 
 enum { ALIVE_MAX = 5, ACTIONS = 400 };
@@ -633,6 +688,8 @@ int main(void)
         TEST(damaged_checkpoint_without_an_older_one_stops_the_task_and_is_named),
         TEST(damaged_files_of_a_checkpoint_are_found_when_it_is_restored),
         TEST(damaged_record_is_waited_for_until_it_is_repaired),
+        TEST(task_whose_record_is_lost_goes_on_from_its_newest_checkpoint),
+        TEST(task_whose_record_is_lost_may_go_on_from_one_that_did_not_come_to_count),
         TEST(owners_at_random_show_the_batch_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
