@@ -442,7 +442,10 @@ static enum status count_pieces(const struct plan *plan, struct plan_spread *spr
     if (parts->grows) {
         spread->pieces = settings->parallelism > 1 ? settings->parallelism : 0;
     }
-    const char *before = spread->pieces > 0 ? "each reads its share of the " : parts->grows ? "more " : "there are no ";
+    const char *before = spread->pieces > 1    ? "each reads its share of the "
+                         : spread->pieces == 1 ? "it reads the "
+                         : parts->grows        ? "more "
+                                               : "there are no ";
     const char *after = spread->pieces > 0 ? "" : parts->grows ? " may come: 'parallelism.default' says how many tasks there are" : " now";
     TRY_ALLOC(spread->reason, arena_format(plan->arena, "%s%s%s", before, parts->tables.bytes, after), err);
     return STATUS_OK;

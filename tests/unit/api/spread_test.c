@@ -542,6 +542,7 @@ static void the_session_limits_the_tasks(void **state)
     } cases[] = {{"SET 'parallelism.default' = '4';", "o", "\nProcesses: 4 tasks: "},
                  {"SET 'parallelism.default' = '40';", "o", "\nProcesses: 23 tasks: "},
                  {"SET 'pipeline.max-parallelism' = '5';", "o", "\nProcesses: 5 tasks: "},
+                 {"SET 'pipeline.max-parallelism' = '1';", "o", "\nProcesses: 1 task: it reads the files of o\n"},
                  {"SET 'parallelism.default' = '40';", "followed", "\nProcesses: 40 tasks: "}};
     for (uint32_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         char script[256];
