@@ -188,7 +188,7 @@ static struct posted *wait_for_event(struct runner *runner, int64_t wake_us)
         wait_us = wait_us > most_us ? most_us : wait_us;
         condition_wait_us(&runner->condition, &runner->mutex, wait_us);
     }
-    struct posted *posted = runner->first;
+    struct posted *posted = runner->stopping ? NULL : runner->first; /* what is left is the queue's, which is ended with the runner */
     if (posted != NULL) {
         runner->first = posted->next;
         runner->last = runner->first == NULL ? NULL : runner->last;

@@ -8,8 +8,9 @@
  *               core.task.restart   once: in the write of the model that brings `ctl_rank` past it.
  *               core.processor.drain, core.capacity.set   processors that get no tasks: those drained, and those beyond the bound (which
  *                                   keeps whoever has the most). If that were all of them, none is: the job goes on.
- *               core.job.pause, .resume, .stop   the model's state. A job that stops is STOPPING until every task has committed and
- *                                   acknowledged it, then STOPPED; for good, until it is restarted.
+ *               core.job.pause, .resume, .stop, .cancel   the model's state. A job that stops is STOPPING until every task has committed
+ *                                   and acknowledged it, then STOPPED; one that is cancelled is KILLED as soon as the edit is closed; for
+ *                                   good, until it is restarted.
  *             All ranks are in the model as soon as it is written: what tasks do themselves (each, marked) waits only for their acks.
  * Done        An edit of the leader's is done when the members say so: a task has moved when its new owner holds it. It has failed when
  *             that owner cannot start it, or is gone; the leader places it anew then.

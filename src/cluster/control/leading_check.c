@@ -189,10 +189,10 @@ static const struct verb_of_leader {
 } table[] = {
     {"core.task.move", check_move, move_progress},         {"core.task.restart", check_restart, restart_progress},
     {"core.processor.drain", check_drain, drain_progress}, {"core.processor.undrain", NULL, NULL},
-    {"core.capacity.set", check_capacity, drain_progress},
+    {"core.capacity.set", check_capacity, drain_progress}, {"core.job.cancel", NULL, NULL},
 };
-const char *const leading_verbs[] = {"core.task.move",         "core.task.restart", "core.processor.drain",
-                                     "core.processor.undrain", "core.capacity.set", NULL};
+const char *const leading_verbs[] = {
+    "core.task.move", "core.task.restart", "core.processor.drain", "core.processor.undrain", "core.capacity.set", "core.job.cancel", NULL};
 
 static const struct verb_of_leader *find(const char *verb)
 {

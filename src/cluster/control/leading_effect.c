@@ -209,22 +209,50 @@ static enum status fill_restarts(const struct control_view *view, struct control
 
 /* ---- the state of the job ---- */
 
+/* Of edits that end the job. */
+struct ends {
+    const struct control_entry *last; /* accepted; NULL: there is none */
+    bool open, is_new;                /* some stop is not done by all; some end is not in the model */
+};
+
+static struct ends find_ends(const struct control_view *view)
+{
+    struct ends ends = {0};
+    for (uint32_t i = 0; i < view->fold->entry_count; i++) {
+        const struct control_entry *entry = &view->fold->entries[i];
+        bool stops = is_verb(entry->propose.verb, "core.job.stop");
+        if (entry->rank != 0 && (stops || is_verb(entry->propose.verb, "core.job.cancel"))) {
+            ends.last = entry;
+            ends.open |= stops && entry->state == CONTROL_STATE_ACCEPTED;
+            ends.is_new |= entry->rank > (uint64_t)view->model->ctl_rank;
+        }
+    }
+    return ends;
+}
+
+/* STOPPING until the edit is closed: later nobody of the job is left to close it. */
+static enum model_state end_state(const struct ends *ends)
+{
+    if (ends->last != NULL && is_verb(ends->last->propose.verb, "core.job.cancel")) {
+        return ends->last->state == CONTROL_STATE_ACCEPTED ? MODEL_STOPPING : MODEL_KILLED;
+    }
+    return ends->open ? MODEL_STOPPING : MODEL_STOPPED;
+}
+
 static enum model_state find_state(const struct control_view *view)
 {
     enum model_state state = view->model->state;
-    bool stops = false, is_new = false;
-    for (uint32_t i = view->fold->open_from; i < view->fold->entry_count; i++) {
-        const struct control_entry *entry = &view->fold->entries[i];
-        if (entry->state == CONTROL_STATE_ACCEPTED && is_verb(entry->propose.verb, "core.job.stop")) {
-            stops = true;
-            is_new |= entry->rank > (uint64_t)view->model->ctl_rank;
-        }
+    struct ends ends = find_ends(view);
+    if (state == MODEL_STOPPING) {
+        return end_state(&ends);
     }
-    if (state == MODEL_RUNNING || state == MODEL_PAUSED) {
-        state = control_fold_standing(view->fold, "pause") != NULL ? MODEL_PAUSED : MODEL_RUNNING;
-        return is_new ? MODEL_STOPPING : state;
+    if (state != MODEL_RUNNING && state != MODEL_PAUSED) {
+        return state;
     }
-    return state == MODEL_STOPPING && !stops ? MODEL_STOPPED : state;
+    if (ends.is_new) {
+        return MODEL_STOPPING;
+    }
+    return control_fold_standing(view->fold, "pause") != NULL ? MODEL_PAUSED : MODEL_RUNNING;
 }
 
 enum status leading_effect(void *context, const struct control_view *view, struct control_effect *effect, struct error *err)

@@ -1,4 +1,4 @@
-"""C31, C42 to C54: the control log of a job that several processes share. What is accepted is done once by every task, whoever is killed."""
+"""C31, C42 to C57: the control log of a job that several processes share. What is accepted is done once by every task, whoever is killed."""
 import json
 import random
 import threading
@@ -216,6 +216,19 @@ def what_cannot_be_done_is_refused_by_name(world):
     refused = edit(job, "task.move", "--task", "s0.9", "--to", "w1", code=1)
     expect("no task 's0.9'" in refused["reason"], "what there is not", refused)
     expect({entry["state"] for entry in log(job)} == {"rejected"}, "nothing was done")
+
+
+@scenario("C57", "L", quick=True)
+def a_job_that_is_cancelled_by_its_log_can_be_restarted(world):
+    job, _ = begin(world, "w1", "w2")
+    job.start_feeding()
+    job.await_progress()
+    expect(edit(job, "job.cancel", "--wait")["state"] == "done", "it is cancelled")
+    wait(lambda: job.model().state == "killed", "the model says it")
+    wait(lambda: job.order("restart", code=None)[0] == 0, "it is restarted, once its workers have left it")
+    job.await_even("w1", "w2")
+    job.check_exact()
+    check_log(job)
 
 
 @scenario("C54", "L")

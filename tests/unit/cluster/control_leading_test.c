@@ -380,6 +380,27 @@ static void a_job_is_stopped_when_every_task_has_committed_it_and_can_run_again(
     assert_int_equal(model->state, MODEL_RUNNING);
 }
 
+static void a_job_is_cancelled_when_its_edit_is_closed(void **state)
+{
+    (void)state;
+    uint64_t cancel = propose("core.job.cancel", "{}");
+    turn();
+    assert_int_equal(model->state, MODEL_STOPPING); /* nobody would be left to close it */
+    assert_state(cancel, CONTROL_STATE_ACCEPTED);
+    turn();
+    assert_state(cancel, CONTROL_STATE_DONE);
+    assert_int_equal(model->state, MODEL_KILLED);
+    model->state = MODEL_RUNNING; /* restarted by others */
+    propose("core.job.stop", "{}");
+    turn();
+    turn();
+    assert_int_equal(model->state, MODEL_STOPPING);
+    propose("core.job.cancel", "{}");
+    turn();
+    turn();
+    assert_int_equal(model->state, MODEL_KILLED); /* it does not wait for tasks that cannot stop */
+}
+
 static void a_snapshot_is_asked_for_when_it_is_due(void **state)
 {
     (void)state;
@@ -469,6 +490,7 @@ int main(void)
         TEST(a_member_that_does_not_know_a_verb_is_named),
         TEST(a_pause_holds_until_it_is_over_and_is_done_when_all_tasks_have_it),
         TEST(a_job_is_stopped_when_every_task_has_committed_it_and_can_run_again),
+        TEST(a_job_is_cancelled_when_its_edit_is_closed),
         TEST(a_snapshot_is_asked_for_when_it_is_due),
     };
     return cmocka_run_group_tests(tests, open_arena, close_arena);

@@ -340,11 +340,45 @@ static void the_leader_does_what_the_control_log_says(void **state)
     assert_int_equal(budget.used_bytes, 0);
 }
 
+/* What is pinned or drained is not known then: nothing moves that has an owner, but what the dead had is taken over. */
+static void a_log_that_cannot_be_read_keeps_nobody_from_taking_over(void **state)
+{
+    (void)state;
+    struct cluster_session *keeper;
+    struct text damaged = TEXT("no record");
+    enum cluster_result result;
+    struct cluster_version version;
+    struct runner_status status;
+    open_session(&keeper);
+    submit(keeper);
+    assert_int_equal(keeper->driver->put(keeper, "jobs/test/ctl/00000000000000000001", damaged, NULL, &result, &version, &err), STATUS_OK);
+    start(0);
+    wait_for_share(TASKS);
+    start(1);
+    for (uint32_t i = 0; i < WAIT_MS / 20; i++) {
+        runner_read_status(processes[1].runner, &status);
+        if (status.processor == PROCESSOR_IDLE) {
+            break; /* it is listed */
+        }
+        usleep(20000);
+    }
+    usleep(600000); /* some turns of the leader */
+    for (uint32_t i = 0; i < TASKS; i++) {
+        assert_true(processes[0].runs[i] && !processes[1].runs[i]);
+    }
+    stop(0);
+    wait_for_share(TASKS);
+    stop(1);
+    cluster_close(keeper, true);
+    assert_int_equal(budget.used_bytes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests_of_runner[] = {
         cmocka_unit_test(runners_share_tasks_take_over_from_the_dead_and_hand_over_when_they_leave),
         cmocka_unit_test(the_leader_does_what_the_control_log_says),
+        cmocka_unit_test(a_log_that_cannot_be_read_keeps_nobody_from_taking_over),
     };
     budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
     if (timing_read(TIMING_LOCAL, NULL, 0, &timing, &err) != STATUS_OK) {
