@@ -151,7 +151,7 @@ struct process {
 
 static void read_members(struct cluster_event *event)
 {
-    static struct cluster_member_view views[MEMBERS];
+    struct cluster_member_view *views = calloc(MEMBERS, sizeof *views); /* an outcome may ask for the next reading at once */
     event->members = views;
     event->member_count = MEMBERS;
     for (uint32_t i = 0; i < MEMBERS; i++) {
@@ -241,6 +241,7 @@ static void carry_out(struct process *process, struct cluster_actions *actions)
         for (uint32_t k = 0; k < event.member_count; k++) {
             member_unref(event.members[k].member);
         }
+        free((void *)(uintptr_t)event.members);
         member_unref(event.member);
     }
 }
