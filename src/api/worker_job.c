@@ -99,6 +99,8 @@ static enum status start_runner(struct worker_job *job, struct error *err)
                                .rack = worker->rack[0] == '\0' ? NULL : worker->rack,
                                .boot = worker->boot,
                                .build = worker->build,
+                               .verbs = (const char **)(uintptr_t)verb_sets,
+                               .verb_count = ARRAY_LENGTH(verb_sets),
                                .pid = getpid(),
                                .weight = 1},
                       .timing = &worker->timing,
