@@ -233,16 +233,21 @@ static int run_wait_for_background(struct run *run)
     return code;
 }
 
-/* One-off wishes are not repeated when the job is run again. */
-static bool is_kept(const char *setting)
+static bool begins_with_one_of(const char *setting, const char *const *prefixes)
 {
-    static const char *const once[] = {"execution.state-recovery.", "high-availability.standby=", "debug."};
-    for (size_t i = 0; i < sizeof once / sizeof once[0]; i++) {
-        if (strncmp(setting, once[i], strlen(once[i])) == 0) {
-            return false;
-        }
+    while (*prefixes != NULL && strncmp(setting, *prefixes, strlen(*prefixes)) != 0) {
+        prefixes++;
     }
-    return true;
+    return *prefixes != NULL;
+}
+
+/* One-off wishes are not repeated when the job is run again. From which savepoint a job begins is told to those who begin it: of one that is
+ * submitted, workers. They look there only while a task has no checkpoint of its own. */
+static bool is_kept(const struct run *run, const char *setting)
+{
+    static const char *const once[] = {"execution.state-recovery.", "high-availability.standby=", "debug.", NULL};
+    static const char *const of_workers[] = {"execution.state-recovery.path=", "execution.state-recovery.ignore-unclaimed-state=", NULL};
+    return !begins_with_one_of(setting, once) || (run->options->mode == RUN_SUBMIT && begins_with_one_of(setting, of_workers));
 }
 
 /* What runs the jobs of these scripts again, for the storage. */
@@ -254,7 +259,7 @@ static int run_tell_scripts(struct run *run, const struct script *scripts, uint3
     uint32_t kept = 0;
     for (const char *const *at = run->options->settings; at != NULL && *at != NULL && kept < 511; at++) {
         settings[kept] = *at;
-        kept += is_kept(*at);
+        kept += is_kept(run, *at);
     }
     settings[kept] = NULL;
     for (uint32_t i = 0; i < count; i++) {

@@ -1,5 +1,6 @@
 """C31, C42 to C57: the control log of a job that several processes share. What is accepted is done once by every task, whoever is killed."""
 import json
+import os
 import random
 import threading
 import time
@@ -38,6 +39,25 @@ def check_log(job):
     expect(ranks == list(range(1, len(ranks) + 1)), "ranks without gaps", ranks)
 
 
+def shown_ids(folder):
+    ids = []
+    for path, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name[0] not in "._"]
+        for name in names:
+            if name[0] not in "._":
+                ids += [json.loads(line)["id"] for line in open(os.path.join(path, name), encoding="ascii")]
+    return sorted(ids)
+
+
+def submit_from_savepoint(world, job, place):
+    """Another job with the same statement, whose output is in a folder of its own."""
+    with open(job.script, encoding="utf-8") as file:
+        sql = file.read().replace(f"'pipeline.name' = '{job.name}'", "'pipeline.name' = 'other'").replace("/out'", "/out-other'")
+    with open(f"{job.folder}/other.sql", "w", encoding="utf-8") as file:
+        file.write(sql)
+    world.run("job", "submit", f"{job.folder}/other.sql", *world.places(), "-s", f"execution.state-recovery.path={place}")
+
+
 @scenario("C49", "LZA", quick=True)
 def a_savepoint_is_taken_of_all_tasks_and_goes_on_elsewhere(world):
     job, _ = begin(world, "w1", "w2", interval="500 ms")
@@ -50,6 +70,13 @@ def a_savepoint_is_taken_of_all_tasks_and_goes_on_elsewhere(world):
     expect(tasks == [f"s0.{n}" for n in range(TASKS)], "the savepoint has all tasks", tasks)
     again = edit(job, "savepoint", "--name", "nightly", "--wait", code=1)
     expect("already" in again["reason"], "not twice under one name", again)
+    before = job.rows
+    job.feed()
+    submit_from_savepoint(world, job, place)
+    expected = [n for n in range(before, job.rows) if n % 10 != 9]
+    wait(lambda: len(shown_ids(f"{job.folder}/out-other")) >= len(expected), "the other goes on from there")
+    expect(shown_ids(f"{job.folder}/out-other") == expected, "exactly what came after the savepoint", shown_ids(f"{job.folder}/out-other")[:5])
+    world.run("job", "stop", "other", *world.places())
     job.start_feeding()
     done = edit(job, "job.stop", "--savepoint", "last", "--wait")
     expect(done["result"]["location"].rstrip("/").endswith(("last", "last+")), "the last savepoint", done)
