@@ -139,7 +139,7 @@ static enum status set_state(void *context, struct model *model, bool *done, str
     (void)err;
     struct ending *ending = context;
     ending->was = model->state;
-    *done = model->state == ending->state;
+    *done = model->state == ending->state || model->state == MODEL_FINISHED; /* that is for good */
     model->state = ending->state;
     return STATUS_OK;
 }

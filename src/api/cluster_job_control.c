@@ -163,6 +163,12 @@ enum status cluster_job_stop(struct cluster_job *job, const struct job_record *r
 /* The record first: nobody joins a killed job. */
 enum status cluster_job_kill(struct cluster_job *job, const struct job_record *record, int64_t timeout_us, struct error *err)
 {
+    struct cluster_job_facts facts;
+    bool shared;
+    TRY(cluster_job_facts(record, job->session->arena, &shared, &facts, err));
+    if (facts.end != NULL && strcmp(facts.end, "finished") == 0) {
+        return error_set(err, ERROR_MISUSE, "job '%s' has finished: nothing of it runs", record->name);
+    }
     if (record->desired == DESIRED_KILLED) {
         return error_set(err, ERROR_MISUSE, "job '%s' is killed already; `spate job restart %s` brings it back", record->name,
                          record->name);
