@@ -244,6 +244,18 @@ static int64_t now_us(const struct checkpointer *self)
     return self->spec.clock->monotonic_us(self->spec.clock);
 }
 
+static bool may_pass(enum status status)
+{
+    return status == STATUS_UNAVAILABLE || status == STATUS_CORRUPT;
+}
+
+static void tell_wait(const struct checkpointer *self, const struct error *err)
+{
+    struct journal *journal = self->spec.journal == NULL ? NULL : *self->spec.journal;
+    journal_event(journal, LOG_WARN, "commit.wait", "checkpoint %llu of task %s is stored and waits to count: %s",
+                  (unsigned long long)self->pending.number, self->task, err->text);
+}
+
 /* The manifest is stored: a service that is away for a while costs nothing but time. */
 enum status checkpoint_task_count(struct checkpointer *self, struct error *err)
 {
@@ -251,7 +263,10 @@ enum status checkpoint_task_count(struct checkpointer *self, struct error *err)
     int64_t until_us = now_us(self) + self->spec.settings.timeout_us, wait_us = RETRY_US;
     next_record(self, &next);
     enum status status = commit_record_put(&self->commit, &next, err);
-    while ((status == STATUS_UNAVAILABLE || status == STATUS_CORRUPT) && now_us(self) < until_us && wait_to_retry(self, wait_us)) {
+    if (may_pass(status)) {
+        tell_wait(self, err);
+    }
+    while (may_pass(status) && now_us(self) < until_us && wait_to_retry(self, wait_us)) {
         wait_us = 2 * wait_us < RETRY_MAX_US ? 2 * wait_us : RETRY_MAX_US;
         status = commit_record_put(&self->commit, &next, err);
     }
