@@ -115,12 +115,13 @@ static bool is_retained(const struct checkpointer *self, uint64_t number)
     return false;
 }
 
-/* What was listed before the record was taken and is not named by it can never count any more. */
+/* What former owners stored and the record does not name can never count any more, whenever they stored it. */
 static enum status remove_uncounted(struct checkpointer *self, const struct listing *listed, struct error *err)
 {
+    uint64_t own = commit_first_number(self->commit.record.generation);
     for (uint32_t i = 0; i < listed->count; i++) {
         enum object_result result;
-        if (!is_retained(self, listed->numbers[i])) {
+        if (listed->numbers[i] < own && !is_retained(self, listed->numbers[i])) {
             TRY(checkpoint_remove(self->spec.storage, self->id, self->task, listed->numbers[i], &result, err));
         }
     }
@@ -215,7 +216,7 @@ enum status checkpoint_task_go_back(struct checkpointer *self, bool *found, stru
 
 /* ---- counting ---- */
 
-enum { RETRY_US = 100000, RETRY_MAX_US = 2000000 };
+enum { RETRY_US = 100000, RETRY_MAX_US = 2000000, LOOK_EVERY = 64 /* checkpoints */ };
 
 /* false: the checkpointer is being closed, or the job was cancelled. */
 static bool wait_to_retry(struct checkpointer *self, int64_t wait_us)
@@ -276,6 +277,19 @@ enum status checkpoint_task_count(struct checkpointer *self, struct error *err)
     return status;
 }
 
+/* A former owner may have stored a manifest after this one had looked. */
+static enum status look_for_leftovers(struct checkpointer *self, struct error *err)
+{
+    struct listing listed = {.arena = arena_create(self->spec.budget, "manifests")};
+    TRY_ALLOC(listed.arena, listed.arena, err);
+    enum status status = checkpoint_list(self->spec.storage, self->id, self->task, note_listed, &listed, err);
+    if (status == STATUS_OK) {
+        status = remove_uncounted(self, &listed, err);
+    }
+    arena_destroy(listed.arena);
+    return status;
+}
+
 enum status checkpoint_task_prune(struct checkpointer *self, struct error *err)
 {
     while (self->uncounted_count > 0) {
@@ -283,5 +297,5 @@ enum status checkpoint_task_prune(struct checkpointer *self, struct error *err)
         TRY(checkpoint_remove(self->spec.storage, self->id, self->task, self->uncounted[self->uncounted_count - 1], &result, err));
         self->uncounted_count--;
     }
-    return STATUS_OK;
+    return self->pending.number % LOOK_EVERY == 2 ? look_for_leftovers(self, err) : STATUS_OK;
 }

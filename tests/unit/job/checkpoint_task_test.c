@@ -272,6 +272,20 @@ static void former_owner_that_restored_late_touches_nothing_of_the_next(void **s
     task_owner_kill(next);
 }
 
+static uint32_t count_manifests(void)
+{
+    char path[400];
+    uint32_t count = 0;
+    snprintf(path, sizeof path, "%s/store/v1+/jobs+/%s+/checkpoints+/s0.3+", root, job);
+    DIR *opened = opendir(path);
+    assert_non_null(opened);
+    for (struct dirent *at; (at = readdir(opened)) != NULL;) {
+        count += strstr(at->d_name, ".manifest.json") != NULL;
+    }
+    closedir(opened);
+    return count;
+}
+
 static void frozen_in_its_commit(enum owner_fault fault, bool dies)
 {
     struct task_owner *former = owner(1), *next = owner(2);
@@ -290,6 +304,7 @@ static void frozen_in_its_commit(enum owner_fault fault, bool dies)
     }
     run_to_end(next);
     check_shown(true);
+    assert_true(count_manifests() <= 3); /* nothing of the former owner stays but what was kept */
     task_owner_kill(next);
 }
 
