@@ -72,6 +72,9 @@ static void run_errand(struct fiber *fiber, struct lane *lane, const struct erra
 {
     struct error err;
     bool reads = errand->step == STEP_READ_CONTROL;
+    if (!reads) {
+        fiber_sleep(fiber, 1 + world_below(fiber->world, 2000)); /* it was decided before it is sent */
+    }
     enum status status = reads ? read_log(fiber, &lane->log, &err) : append_json(fiber, lane, errand->text, &err);
     if (!fiber->dead) {
         process_later(fiber->world, fiber->process, 1,
@@ -215,7 +218,7 @@ static void run_reader(struct fiber *fiber, void *context)
     struct error err;
     uint64_t checked = 0;
     (void)context;
-    while (fiber_sleep(fiber, world->timing.poll.us + world_below(world, (uint32_t)world->timing.poll.us))) {
+    while (fiber_sleep(fiber, 2 * world->timing.poll.us + world_below(world, (uint32_t)(2 * world->timing.poll.us)))) {
         struct control_side *side = side_of(world, fiber->process);
         int64_t began_us = world->now_us;
         uint64_t there = world->log_through;

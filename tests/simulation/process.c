@@ -291,6 +291,26 @@ static void send_action(struct world *world, uint8_t index, const struct cluster
     world_send(world, operation);
 }
 
+/* A leader may die, or stand still for long, before or after its record is on its way. */
+static void strike_appending(struct world *world, uint8_t index, const char *record)
+{
+    struct process *process = &world->processes[index];
+    int64_t ttl = world->timing.lease_ttl.us;
+    if (world->calm) {
+        return;
+    }
+    if (world->faults[FAULT_FREEZE_LONG] && world_chance(world, 6)) {
+        process->frozen_until_us = world->now_us + ttl + world_below(world, (uint32_t)ttl);
+    } else if (world->faults[FAULT_CRASH_LEADER] && world_chance(world, 10)) {
+        sometimes_hits[SOMETIMES_LEADER_DIES_DECIDING] += strstr(record, "\"decide\"") != NULL;
+        sometimes_hits[SOMETIMES_LEADER_DIES_CLOSING] += strstr(record, "\"close\"") != NULL;
+        world_push(world, (struct world_event){.at_us = world->now_us + world_below(world, 8000),
+                                               .type = WORLD_KILL,
+                                               .process = index,
+                                               .generation = process->generation});
+    }
+}
+
 static void perform(struct world *world, uint8_t index, const struct cluster_action *action)
 {
     struct process *process = &world->processes[index];
@@ -338,11 +358,7 @@ static void perform(struct world *world, uint8_t index, const struct cluster_act
         break;
     case STEP_APPEND_CONTROL:
         control_ask(world, index, action);
-        if (world->faults[FAULT_CRASH_LEADER] && !world->calm && world_chance(world, 8)) {
-            sometimes_hits[SOMETIMES_LEADER_DIES_DECIDING] += strstr(action->text, "\"decide\"") != NULL;
-            sometimes_hits[SOMETIMES_LEADER_DIES_CLOSING] += strstr(action->text, "\"close\"") != NULL;
-            faults_crash(world, index);
-        }
+        strike_appending(world, index, action->text);
         break;
     case STEP_PUT_MODEL: /* a leader may die with its write on the way */
         send_action(world, index, action);

@@ -14,7 +14,7 @@ uint64_t sometimes_hits[SOMETIMES_COUNT];
 static const char *const sometimes_texts[] = {SOMETIMES_LIST(X)};
 #undef X
 
-enum { EVENTS_MAX = 2000000, CHECK_EVERY_US = 200000 };
+enum { EVENTS_MAX = 2000000, CHECK_EVERY_US = 200000, LONG_EVENTS = 100000, LONG_ONE_IN = 400, GROWTH_BYTES = 256 << 10 };
 
 /* What `spate job submit` writes. */
 static void submit(struct world *world)
@@ -57,14 +57,36 @@ static void begin_calm(struct world *world)
     world_push(world, (struct world_event){.at_us = world->now_us + CHECK_EVERY_US, .type = WORLD_CHECK});
 }
 
+/* I22: a quiet world goes on for so many events, and needs no more than at first. false: it goes on. */
+static bool check_growth(struct world *world)
+{
+    if (world->quiet_events == 0) {
+        world->quiet_events = world->events;
+        world->quiet_fibers = world->fiber_count;
+    }
+    if (world->events < world->quiet_events + LONG_EVENTS / 10) { /* by then all buffers are as large as they become */
+        world->quiet_bytes = world->budget.used_bytes;
+        return false;
+    }
+    if ((int64_t)world->budget.used_bytes > (int64_t)world->quiet_bytes + GROWTH_BYTES || world->fiber_count > world->quiet_fibers + 8) {
+        world_fail(world, "I22: %zu bytes are in use, %zu were %" PRIu64 " events ago; %u fibers, %u were",
+                   (size_t)world->budget.used_bytes, world->quiet_bytes, world->events - world->quiet_events, world->fiber_count,
+                   world->quiet_fibers);
+    }
+    bool done = world->events >= world->quiet_events + LONG_EVENTS;
+    sometimes_hits[SOMETIMES_LONG_QUIET] += done;
+    return done;
+}
+
 static void check_calm(struct world *world)
 {
     char why[200] = "";
-    if (checks_settled(world, why, sizeof why)) {
+    bool settled = checks_settled(world, why, sizeof why);
+    if (settled && (world->seed % LONG_ONE_IN != 0 || check_growth(world))) {
         world->settled_us = world->now_us;
         return;
     }
-    if (world->now_us > world->bound_us) {
+    if (!settled && world->now_us > world->bound_us) {
         world_fail(world, "I20: %s, %.1f s after the last fault", why, (double)(world->now_us - world->calm_us) / SECOND);
     }
     world_push(world, (struct world_event){.at_us = world->now_us + CHECK_EVERY_US, .type = WORLD_CHECK});

@@ -1,8 +1,10 @@
 /* tests/simulation/simulation.h: the real decisions of coordination in a world made from one number.
  *
  * For         `make simulate`: simulation.c runs seeds, world.c keeps time and the network, services.c are registers, leases, the job record
- *             and the commit stores with their real rules, process.c performs actions as the runner does, faults.c breaks things, checks.c
- *             says what must stay true.
+ *             and Kafka's commits with their real rules, process.c performs actions as the runner does, faults.c breaks things, checks.c
+ *             says what must stay true. Code of src/ that calls and waits runs in fibers (fiber.h) over simulated registers (session.c)
+ *             and objects (objects.c): tasks with their commit records and checkpoints (tasks.c, commits.c), locks and latches (locks.c),
+ *             the control log (control.c, control_checks.c). disaster.c: the coordination service loses everything.
  * Shape       One queue of events; each event may schedule others. All randomness comes from the seed, so a seed is one trace, and its hash
  *             is printed. Which faults a seed may have, and how often, is drawn first (swarm).
  * Phases      Faults until `calm_us`; then they end, and a bounded time later everything must be in order (I20).
@@ -118,6 +120,7 @@ enum fault { FAULT_LIST(X) FAULT_COUNT };
     X(LOG_CUT, "the front of the control log is cut off")                                                                                  \
     X(LEADER_DIES_DECIDING, "a leader dies while it appends a decision")                                                                   \
     X(LEADER_DIES_CLOSING, "a leader dies while it closes an edit")                                                                        \
+    X(LONG_QUIET, "a quiet world goes on for 100,000 events")                                                                              \
     X(LOST_COORDINATOR, "a job is restarted whose coordination service has lost everything")
 #define X(name, text) SOMETIMES_##name,
 enum sometimes { SOMETIMES_LIST(X) SOMETIMES_COUNT };
@@ -400,6 +403,9 @@ struct world {
     bool calm;
     int64_t settled_us;
     uint32_t stops_unmoved;
+    uint64_t quiet_events; /* since it is settled; 0: it is not */
+    size_t quiet_bytes;
+    uint32_t quiet_fibers;
 };
 extern uint64_t sometimes_hits[SOMETIMES_COUNT];
 #define SOMETIMES(name) (sometimes_hits[SOMETIMES_##name]++)

@@ -262,6 +262,9 @@ static enum status take(struct fiber *fiber, struct task_context *task, struct e
 {
     TRY(objects_open_storage(fiber, &task->storage, err));
     TRY(checkpoint_list(task->storage, "j", task->name, note_listed, task, err));
+    if (!fiber->world->calm && world_chance(fiber->world, 10)) { /* whoever cancels the start does not wait for that */
+        fiber_sleep(fiber, world_below(fiber->world, (uint32_t)fiber->world->timing.lease_ttl.us));
+    }
     TRY(commit_record_take(&task->store, task->listed_count == 0 ? 0 : task->listed[0], &task->record, err));
     task->number = commit_first_number(task->record.generation) - 1;
     TRY(restore(task, err));
