@@ -30,7 +30,7 @@ void faults_draw(struct world *world)
         }
     }
     world->commit_kind = world_chance(world, 50) ? COMMIT_KAFKA : COMMIT_REGISTERS;
-    world->sweeps = world_chance(world, 30);
+    world->sweeps = world_chance(world, 40);
     world->control = world->commit_kind == COMMIT_REGISTERS && world_chance(world, 50);
     world->snapshot_every = 5 + world_below(world, 30);
     world->locks = world_chance(world, 25);
@@ -193,6 +193,9 @@ static void new_plan(struct world *world)
         world->wanted_tasks[i] = task_make(1, i);
     }
     world_log(world, "new plan %lld of %u tasks", (long long)world->wanted_plan, count);
+    if (world->faults[FAULT_FREEZE_LONG] && world_chance(world, 50)) { /* who has tasks that it has not */
+        freeze(world, true);
+    }
 }
 
 static void move(struct world *world)

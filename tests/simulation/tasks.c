@@ -298,7 +298,7 @@ static enum status count_checkpoint(struct fiber *fiber, struct task_context *ta
     struct commit_record next;
     next_record(task, &next);
     enum status status = commit_record_put(&task->store, &next, err);
-    for (uint32_t i = 0; i < 3 && status != STATUS_OK && !is_fenced(err) && fiber_sleep(fiber, RETRY_US << i); i++) {
+    for (uint32_t i = 0; i < 1 && status != STATUS_OK && !is_fenced(err) && fiber_sleep(fiber, RETRY_US); i++) {
         status = commit_record_put(&task->store, &next, err);
     }
     if (status != STATUS_OK) {
