@@ -387,10 +387,11 @@ class Job:
     def history(self):
         return json.loads(self.world.run("coord", "history", self.name, *self.world.places(), "--json"))
 
-    def await_even(self, *ids):
-        """All tasks are open, at exactly these members, as evenly as can be; and nobody is left to fence."""
+    def await_even(self, *ids, but=()):
+        """All tasks are open, at exactly these members, as evenly as can be; and nobody is left to fence. `but`: lives that are over."""
         def even():
             model = self.model()
+            expect(not model.lives() & set(but), "a life that is over is listed", but, model.read)
             owners = model.owners()
             counts = [len(owners.get(id, ())) for id in ids]
             expect(set(owners) <= set(ids) and set(model.members) == set(ids), "other members", sorted(model.members), owners)
