@@ -88,9 +88,7 @@ static void start_anew(struct world *world)
     bool refused = !world->unfenced; /* by all that it writes to: else the operator makes sure that nobody lives on */
     uint8_t lives_on = refused && world_chance(world, 50) ? (uint8_t)world_below(world, world->process_count) : PROCESS_MAX;
     for (uint8_t i = 0; i < world->process_count; i++) {
-        if (world->processes[i].up && !refused) {
-            faults_crash(world, i);
-        } else if (world->processes[i].up) {
+        if (world->processes[i].up) {
             world_push(world, (struct world_event){.at_us = world->now_us + (i == lives_on ? world_below(world, 4 * SECOND) : 1),
                                                    .type = WORLD_KILL,
                                                    .process = i,
