@@ -258,29 +258,6 @@ enum status cluster_job_create_model(const struct cluster_job *job, const struct
     return status;
 }
 
-/* Where there is a model already, it begins anew under a higher version. */
-static enum status start_again(void *context, struct model *model, bool *done, struct error *err)
-{
-    const struct cluster_job_facts *facts = context;
-    (void)done;
-    (void)err;
-    model->version++;
-    model->state = MODEL_RUNNING;
-    model->unfenced = facts->unfenced;
-    model->round.opened = false;
-    model->round.why = "submitted again";
-    for (uint32_t i = 0; i < model->task_count; i++) {
-        struct model_task *task = &model->tasks[i];
-        if (task->owner != MODEL_NONE && task->from.id == NULL) { /* who has it may still write, until it has let go */
-            task->from = model->members[task->owner].life;
-        }
-        task->owner = MODEL_NONE;
-        task->open = false;
-        task->epoch = model->version;
-    }
-    return STATUS_OK;
-}
-
 static enum status submit_to(const spate_result *result, struct cluster_job *job, const struct job_record *record, bool found,
                              struct cluster_job_facts *facts, struct error *err)
 {
@@ -291,11 +268,11 @@ static enum status submit_to(const spate_result *result, struct cluster_job *job
     }
     TRY(write_facts(session->storage, record->id, facts, result->arena, err));
     TRY(job_definition_write(session->storage, record->id, session->script, err));
-    TRY(cluster_job_create_model(job, record, facts, 1, result->arena, &outcome, err));
-    if (outcome == CLUSTER_OK) {
-        return STATUS_OK;
+    if (found) { /* whoever had a part in it is fenced first, also when the coordinator has lost all that it knew of it */
+        return cluster_job_restart(job, record, facts, false, err);
     }
-    return model_register_change(&job->model, start_again, facts, &outcome, err);
+    TRY(cluster_job_create_model(job, record, facts, 1, result->arena, &outcome, err));
+    return outcome == CLUSTER_OK ? STATUS_OK : refuse_taken(result, "is being submitted by somebody else", err);
 }
 
 /* The job that has the name is ended and forgotten. */

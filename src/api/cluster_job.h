@@ -70,7 +70,7 @@ enum status cluster_job_kill(struct cluster_job *job, const struct job_record *r
 /* Of a job that was stopped or killed, whose processes have died, or that the coordination service has lost: all former holders are fenced,
  * then the model begins anew under a higher term and version. A job with living members is refused, unless `takes_over`. */
 enum status cluster_job_restart(struct cluster_job *job, const struct job_record *record, const struct cluster_job_facts *facts,
-                                bool takes_over, int64_t ttl_us, struct error *err);
+                                bool takes_over, struct error *err);
 /* Of a job that is removed: no process may be a member. Its registers go. */
 enum status cluster_job_forget(struct cluster_job *job, const struct job_record *record, struct error *err);
 

@@ -335,12 +335,14 @@ static enum status restart(struct restarting *self, const struct job_record *rec
 }
 
 enum status cluster_job_restart(struct cluster_job *job, const struct job_record *record, const struct cluster_job_facts *facts,
-                                bool takes_over, int64_t ttl_us, struct error *err)
+                                bool takes_over, struct error *err)
 {
     struct restarting self = {.job = job, .facts = facts};
     struct arena *arena;
     if (!takes_over) {
-        TRY(check_silence(job, record, ttl_us, err));
+        struct cluster_timing timing;
+        TRY(timing_read(timing_profile_of(job->coordinator->driver->scheme), NULL, 0, &timing, err));
+        TRY(check_silence(job, record, timing.lease_ttl.us + timing.heartbeat.us, err));
     }
     TRY_ALLOC(arena, arena_create(&job->session->budget, "restart"), err);
     enum status status = restart(&self, record, arena, err);

@@ -227,12 +227,7 @@ static enum status restart_job(spate_session *session, const char *job, uint32_t
         return STATUS_OK;
     }
     TRY(cluster_job_open(session, record.id, &link, err));
-    struct cluster_timing timing;
-    enum status status = timing_read(timing_profile_of(link.coordinator->driver->scheme), NULL, 0, &timing, err);
-    if (status == STATUS_OK) {
-        int64_t silence_us = timing.lease_ttl.us + timing.heartbeat.us;
-        status = cluster_job_restart(&link, &record, &facts, (flags & SPATE_RESTART_TAKEOVER) != 0, silence_us, err);
-    }
+    enum status status = cluster_job_restart(&link, &record, &facts, (flags & SPATE_RESTART_TAKEOVER) != 0, err);
     cluster_job_close(&link);
     return status;
 }
