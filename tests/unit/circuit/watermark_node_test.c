@@ -130,7 +130,7 @@ static void close_workers(struct run *run)
 
 static void open_run(struct run *run, int64_t interval_us, bool bounded)
 {
-    *run = (struct run){.source = {&source_type, PARTITIONS, bounded, false}};
+    *run = (struct run){.source = {.type = &source_type, .partition_count = PARTITIONS, .bounded = bounded}};
     budget_init(&budget, NULL, "test", BUDGET_UNLIMITED);
     run->evaluation = (struct evaluation){.budget = &budget, .zone = time_zone_utc};
     wakeup_init(&run->wakeup);
