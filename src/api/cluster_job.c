@@ -15,6 +15,17 @@ enum { CHANGES_TRIED = 10, LOOK_US = 100000 };
 
 /* ---- what the record says ---- */
 
+const char *cluster_job_place(spate_session *session)
+{
+    const char *uri = session->settings.values.coordinator_uri;
+    char here[4096];
+    if (uri == NULL || strchr(uri, ':') != NULL || uri[0] == '/' || getcwd(here, sizeof here) == NULL) {
+        return uri;
+    }
+    const char *place = arena_format(session->arena, "%s/%s", here, uri);
+    return place != NULL ? place : uri;
+}
+
 enum status cluster_job_facts(const struct job_record *record, struct arena *arena, bool *shared, struct cluster_job_facts *facts,
                               struct error *err)
 {
@@ -28,7 +39,9 @@ enum status cluster_job_facts(const struct job_record *record, struct arena *are
                                         .program = json_is_true(json_object_get(cluster, "program"))};
     const char *end = json_string_value(json_object_get(cluster, "end"));
     facts->reason = arena_format(arena, "%s", reason == NULL ? "" : reason);
+    const char *coordinator = json_string_value(json_object_get(cluster, "coordinator"));
     facts->end = end == NULL ? NULL : arena_format(arena, "%s", end);
+    facts->coordinator = coordinator == NULL ? NULL : arena_format(arena, "%s", coordinator);
     json_decref(extra);
     return facts->reason != NULL && (end == NULL || facts->end != NULL) ? STATUS_OK
                                                                         : error_set(err, ERROR_BUDGET_SPENT, "no room for a job's record");
@@ -42,6 +55,9 @@ static enum status facts_text(const struct job_record *record, const struct clus
     root = root == NULL ? json_object() : root;
     json_t *cluster = json_pack("{sIsbsbsbss}", "pieces", (json_int_t)facts->pieces, "bounded", facts->bounded, "unfenced", facts->unfenced,
                                 "program", facts->program, "reason", facts->reason);
+    if (facts->coordinator != NULL) {
+        json_object_set_new(cluster, "coordinator", json_string(facts->coordinator));
+    }
     if (facts->end != NULL) {
         json_object_set_new(cluster, "end", json_string(facts->end));
     }
@@ -82,8 +98,9 @@ enum status cluster_job_note_end(struct cluster_job *job, const char *id, const 
     if (status == STATUS_OK && result == OBJECT_OK) {
         status = cluster_job_facts(&record, arena, &shared, &facts, err);
     }
-    if (status == STATUS_OK && result == OBJECT_OK && (end != NULL || facts.end != NULL)) {
+    if (status == STATUS_OK && result == OBJECT_OK) {
         facts.end = end;
+        facts.coordinator = end == NULL ? cluster_job_place(job->session) : facts.coordinator;
         status = write_facts(job->session->storage, id, &facts, arena, err);
     }
     arena_destroy(arena);
@@ -163,7 +180,8 @@ static enum status plan_facts(const spate_result *result, struct cluster_job_fac
                                         .bounded = plan_is_bounded(result->plan) || result->program != NULL,
                                         .unfenced = plan_has_unfenced_sink(result->plan),
                                         .program = result->program != NULL,
-                                        .reason = spread.reason};
+                                        .reason = spread.reason,
+                                        .coordinator = cluster_job_place(result->session)};
     return STATUS_OK;
 }
 
@@ -244,7 +262,7 @@ enum status cluster_job_create_model(const struct cluster_job *job, const struct
         return err->status;
     }
     model->job = arena_text(model->arena, record->id, strlen(record->id));
-    model->rev = 1;
+    model->rev = version; /* above all that processes have seen which outlived a coordinator that has lost it */
     model->version = version;
     model->term = (uint64_t)record->term_floor;
     model->plan = 1;
@@ -299,6 +317,11 @@ enum status cluster_job_submit(spate_result *result, const char **message, struc
     struct cluster_job job;
     struct job_record record;
     bool found;
+    const char *uri = session->settings.values.coordinator_uri;
+    if (uri != NULL && strncmp(uri, "local:", 6) == 0 && strchr(uri, '/') == NULL) {
+        return error_set(err, ERROR_CLUSTER_UNFIT, "'%s' is in this process alone: a job is submitted to a service that workers reach",
+                         uri);
+    }
     TRY(plan_facts(result, &facts, err));
     TRY(durable_storage(session, err));
     if (session->script == NULL) {

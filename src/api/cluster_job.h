@@ -4,7 +4,7 @@
  * Shape       A submitted job has its record and definition in the storage and the register "jobs/<id>/model" in the coordination service;
  *             workers find it there (worker.c). The record outlives the coordinator; what the record's `extra` has as "cluster" makes it a
  *             job of several processes:
- *             {"cluster":{"pieces":4,"bounded":true,"unfenced":false,"program":false,"reason":"...","end":"finished"}}
+ *             {"cluster":{"pieces":4,"bounded":true,"unfenced":false,"program":false,"reason":"...","end":"finished","coordinator":"..."}}
  * States      of the model: RUNNING, PAUSED (workers have it); STOPPED, FINISHED, FAILED (they leave it in order), KILLED (at once).
  * Threads     The session's.
  */
@@ -20,11 +20,15 @@ struct cluster_job_facts {
     bool bounded /* it may end by itself */, unfenced;
     bool program; /* its tasks run code that only a worker of that program has (spate/task.h) */
     const char *reason;
-    const char *end; /* "finished", or why it has failed: no worker looks at it any more; NULL: neither */
+    const char *coordinator; /* where it was submitted to, or restarted last; NULL: not known */
+    const char *end;         /* "finished", or why it has failed: no worker looks at it any more; NULL: neither */
 };
 /* *shared false: a job of one process. */
 enum status cluster_job_facts(const struct job_record *record, struct arena *arena, bool *shared, struct cluster_job_facts *facts,
                               struct error *err);
+
+/* The session's coordination service, as the record names it: a folder by its absolute path; in the session's arena. */
+const char *cluster_job_place(spate_session *session);
 
 /* One job's registers and stores. */
 struct cluster_stores; /* job/cluster_stores.h */
@@ -60,7 +64,7 @@ enum status cluster_job_note_end(struct cluster_job *job, const char *id, const 
 /* *shared: opens the job, to be closed; else it is one of a single process. */
 enum status cluster_job_find(spate_session *session, const struct job_record *record, bool *shared, struct cluster_job *job,
                              struct error *err);
-/* RUNNING, WAITING (no process has it), PAUSED, STOPPING, STOPPED, FINISHED, FAILED, KILLED, LOST (the coordinator does not know it); without
+/* RUNNING, WAITING (no process has it), DAMAGED, UNKNOWN (the coordinator does not answer), PAUSED, STOPPING, STOPPED, FINISHED, FAILED, KILLED, LOST (the coordinator does not know it); without
  * 'coordinator.uri': SUBMITTED, STOPPED, KILLED. */
 enum status cluster_job_status(spate_session *session, const struct job_record *record, const char **status, struct error *err);
 /* In order: each task finishes its tick and commits. Waits for all to have left. */

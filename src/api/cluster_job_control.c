@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "api/cluster_job.h"
+#include "api/coordinator.h"
 #include "cluster/commit_record.h"
 #include "cluster/member.h"
 #include "cluster/timing.h"
@@ -160,7 +161,6 @@ enum status cluster_job_stop(struct cluster_job *job, const struct job_record *r
     return end_as(job, record, MODEL_STOPPED, DESIRED_STOPPED, timeout_us, err);
 }
 
-/* The record first: nobody joins a killed job. */
 enum status cluster_job_kill(struct cluster_job *job, const struct job_record *record, int64_t timeout_us, struct error *err)
 {
     struct cluster_job_facts facts;
@@ -173,7 +173,6 @@ enum status cluster_job_kill(struct cluster_job *job, const struct job_record *r
         return error_set(err, ERROR_MISUSE, "job '%s' is killed already; `spate job restart %s` brings it back", record->name,
                          record->name);
     }
-    TRY(job_record_mark(job->session->storage, record->id, DESIRED_KILLED, err));
     return end_as(job, record, MODEL_KILLED, DESIRED_KILLED, timeout_us, err);
 }
 
@@ -216,6 +215,10 @@ enum status cluster_job_status(spate_session *session, const struct job_record *
         arena_destroy(arena);
     }
     cluster_job_close(&job);
+    if (outcome == STATUS_CORRUPT || outcome == STATUS_UNAVAILABLE) { /* the others are still to be listed */
+        *status = outcome == STATUS_CORRUPT ? "DAMAGED" : "UNKNOWN";
+        return STATUS_OK;
+    }
     return outcome;
 }
 
@@ -262,7 +265,7 @@ static enum status epoch_above_stored(const struct restarting *self, const char 
             *epoch = manifest.epoch;
         }
     }
-    *epoch = *epoch == 0 ? 0 : (*epoch / LOST_EPOCHS + 1) * LOST_EPOCHS;
+    *epoch = (*epoch / LOST_EPOCHS + 1) * LOST_EPOCHS;
     return STATUS_OK;
 }
 
@@ -319,6 +322,65 @@ static enum status raise(struct restarting *self, const char *id, struct arena *
     return STATUS_OK;
 }
 
+static enum status check_alive(struct cluster_job *job, const struct job_record *record, struct error *err)
+{
+    struct cluster_timing timing;
+    TRY(timing_read(timing_profile_of(job->coordinator->driver->scheme), NULL, 0, &timing, err));
+    return check_silence(job, record, timing.lease_ttl.us + timing.heartbeat.us, err);
+}
+
+/* The job was submitted to another service, or the same by another name. Whoever works on it there is fenced there. */
+static enum status end_elsewhere(const struct cluster_job *elsewhere, const struct job_record *record,
+                                 const struct cluster_job_facts *facts, bool takes_over, struct error *err)
+{
+    struct cluster_job job = *elsewhere;
+    struct restarting self = {.job = &job, .facts = facts};
+    enum cluster_result result;
+    enum model_state was;
+    struct arena *arena;
+    if (!takes_over) {
+        TRY(check_alive(&job, record, err));
+    }
+    TRY_ALLOC(arena, arena_create(&job.session->budget, "elsewhere"), err);
+    enum status status = highest_epoch(&self, arena, &self.epoch, err);
+    arena_destroy(arena);
+    TRY(status);
+    self.epoch += LOST_EPOCHS;
+    TRY(cluster_job_end(&job, MODEL_KILLED, &result, &was, err));
+    return fence_all(&self, err);
+}
+
+static enum status fence_elsewhere(struct cluster_job *job, const struct job_record *record, const struct cluster_job_facts *facts,
+                                   bool takes_over, struct error *err)
+{
+    struct cluster_session *coordinator;
+    struct cluster_job elsewhere;
+    struct cluster_job_facts before;
+    struct error why;
+    bool shared;
+    TRY(cluster_job_facts(record, job->session->arena, &shared, &before, err));
+    facts = &before; /* as the record has it, not as it shall be */
+    if (facts->coordinator == NULL || strcmp(facts->coordinator, cluster_job_place(job->session)) == 0) {
+        return STATUS_OK;
+    }
+    if (coordinator_open_at(job->session, facts->coordinator, NULL, &coordinator, &why) != STATUS_OK) {
+        return takes_over
+                   ? STATUS_OK
+                   : error_set(err, ERROR_JOB_TAKEN,
+                               "job '%s' is coordinated by '%s', which cannot be reached: whoever works on it there cannot be fenced. "
+                               "Once none does, --takeover begins it here: %.300s",
+                               record->name, facts->coordinator, why.text);
+    }
+    enum status status = cluster_job_open_on(job->session, coordinator, record->id, &elsewhere, err);
+    if (status == STATUS_OK) {
+        elsewhere.model.prefix = elsewhere.prefix;
+        status = end_elsewhere(&elsewhere, record, facts, takes_over, err);
+        cluster_job_close(&elsewhere);
+    }
+    cluster_close(coordinator, true);
+    return status;
+}
+
 static enum status restart(struct restarting *self, const struct job_record *record, struct arena *arena, struct error *err)
 {
     enum cluster_result result;
@@ -330,7 +392,7 @@ static enum status restart(struct restarting *self, const struct job_record *rec
         raised.term_floor = (int64_t)self->term;
         TRY(cluster_job_create_model(self->job, &raised, self->facts, self->epoch, arena, &result, err));
     }
-    TRY(cluster_job_note_end(self->job, record->id, NULL, err));
+    TRY(cluster_job_note_end(self->job, record->id, NULL, err)); /* and where it is coordinated now */
     return job_record_mark(self->job->session->storage, record->id, DESIRED_RUNNING, err);
 }
 
@@ -339,10 +401,9 @@ enum status cluster_job_restart(struct cluster_job *job, const struct job_record
 {
     struct restarting self = {.job = job, .facts = facts};
     struct arena *arena;
+    TRY(fence_elsewhere(job, record, facts, takes_over, err));
     if (!takes_over) {
-        struct cluster_timing timing;
-        TRY(timing_read(timing_profile_of(job->coordinator->driver->scheme), NULL, 0, &timing, err));
-        TRY(check_silence(job, record, timing.lease_ttl.us + timing.heartbeat.us, err));
+        TRY(check_alive(job, record, err));
     }
     TRY_ALLOC(arena, arena_create(&job->session->budget, "restart"), err);
     enum status status = restart(&self, record, arena, err);

@@ -1,12 +1,8 @@
 #include "api/coordinator.h"
 
-enum status coordinator_open(spate_session *session, const char *what, const struct cluster_environment *environment,
-                             struct cluster_session **opened, struct error *err)
+enum status coordinator_open_at(spate_session *session, const char *uri, const struct cluster_environment *environment,
+                                struct cluster_session **opened, struct error *err)
 {
-    const char *uri = session->settings.values.coordinator_uri;
-    if (uri == NULL) {
-        return error_set(err, ERROR_MISSING_OPTION, "where %s is coordinated must be said: --coordinator URI, or 'coordinator.uri'", what);
-    }
     struct arena *arena;
     const struct cluster_option *options;
     size_t count;
@@ -17,4 +13,14 @@ enum status coordinator_open(spate_session *session, const char *what, const str
     }
     arena_destroy(arena);
     return status;
+}
+
+enum status coordinator_open(spate_session *session, const char *what, const struct cluster_environment *environment,
+                             struct cluster_session **opened, struct error *err)
+{
+    const char *uri = session->settings.values.coordinator_uri;
+    if (uri == NULL) {
+        return error_set(err, ERROR_MISSING_OPTION, "where %s is coordinated must be said: --coordinator URI, or 'coordinator.uri'", what);
+    }
+    return coordinator_open_at(session, uri, environment, opened, err);
 }

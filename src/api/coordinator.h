@@ -12,5 +12,8 @@
 /* `what` needs it, for the message when 'coordinator.uri' is not set: "a job on several processes". environment NULL: the system's. */
 enum status coordinator_open(spate_session *session, const char *what, const struct cluster_environment *environment,
                              struct cluster_session **opened, struct error *err);
+/* Another one, with the session's options. */
+enum status coordinator_open_at(spate_session *session, const char *uri, const struct cluster_environment *environment,
+                                struct cluster_session **opened, struct error *err);
 
 #endif

@@ -107,7 +107,12 @@ static enum status name_process(struct spate_worker *self, struct error *err)
         return error_set(err, ERROR_INVALID_OPTION, "a worker's id has 1 to %d bytes, none of '#', '/' or blank: not '%.100s'", LIFE_ID_MAX,
                          id == NULL ? self->id : id);
     }
-    return STATUS_OK;
+    for (const char *at = self->id; *at != '\0'; at++) {
+        if ((unsigned char)*at < ' ' || *at == 0x7f) {
+            return error_set(err, ERROR_INVALID_OPTION, "a worker's id has no control characters");
+        }
+    }
+    return cluster_name_check(self->id, err);
 }
 
 static const char *scheme_of(const char *uri, char scheme[40])
@@ -136,6 +141,12 @@ static enum status open_worker(struct spate_worker *self, const char *const *set
     if (uri != NULL) {
         TRY(timing_read(timing_profile_of(scheme_of(uri, scheme)), timing, count, &self->timing, err));
     }
+    if (uri != NULL && strncmp(uri, "local:", 6) == 0 && strchr(uri, '/') == NULL) {
+        return error_set(err, ERROR_CLUSTER_UNFIT,
+                         "'%s' is in this process alone: a worker needs a service that others reach, such as a folder", uri);
+    }
+    worker_tell(self, "%s: waits for jobs '%s' of %s, coordinated by %s", self->id, self->options.jobs == NULL ? "*" : self->options.jobs,
+                storage_uri(self->session->storage, STORE_JOBS), uri == NULL ? "nobody" : uri);
     enum status status = connect(self, err);
     if (status == STATUS_UNAVAILABLE && !self->options.once) {
         tell_trouble(self, "the coordination service cannot be reached, and is tried again", err);

@@ -19,6 +19,7 @@ struct run {
     spate_result *background[BACKGROUND_MAX];
     const struct script *background_scripts[BACKGROUND_MAX]; /* the one that each is of */
     uint32_t background_count;
+    uint32_t submitted; /* jobs */
 };
 
 static int run_fail_in(const struct run *run, const struct script *script, bool running)
@@ -178,7 +179,9 @@ static int run_result(struct run *run, spate_result **result)
         return run_insert(run, result);
     }
     const char *message = spate_result_message(*result);
-    if (message[0] != '\0' && strcmp(message, "OK") != 0 && (isatty(STDERR_FILENO) || strncmp(message, "job '", 5) == 0)) {
+    bool submitted = run->options->mode == RUN_SUBMIT && strncmp(message, "job '", 5) == 0;
+    run->submitted += submitted;
+    if (message[0] != '\0' && strcmp(message, "OK") != 0 && (isatty(STDERR_FILENO) || submitted)) {
         fprintf(stderr, "%s\n", message);
     }
     return 0;
@@ -298,6 +301,10 @@ int run_scripts(const struct run_options *options, const struct script *scripts,
     }
     if (code == 0) {
         code = run_wait_for_background(&run);
+    }
+    if (code == 0 && options->mode == RUN_SUBMIT && run.submitted == 0) {
+        fprintf(stderr, "spate: nothing was submitted: there is no INSERT in it\n");
+        code = 1;
     }
     signals_end();
     for (uint32_t i = 0; i < run.background_count; i++) {

@@ -147,7 +147,8 @@ static const char *rows_of(spate_result *result)
 static void assert_has(const char *text, const char *part)
 {
     if (strstr(text, part) == NULL) {
-        fail_msg("no '%s' in: %s", part, text);
+        print_error("no '%s' in: %s\n", part == NULL ? "" : part, text == NULL ? "" : text);
+        fail();
     }
 }
 
