@@ -1,7 +1,6 @@
 #include "cli/control.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,22 +12,21 @@
 #include "cli/configuration.h"
 #include "cli/error_print.h"
 #include "cli/json_text.h"
+#include "cli/setting_list.h"
 #include "spate/control.h"
 
-enum { WORDS_MAX = 3, SETTINGS_MAX = 64, ARGUMENTS_MAX = 32, TIMEOUT_MS = 60000, LATE = 4, FOLLOW_US = 250000 };
+enum { WORDS_MAX = 3, ARGUMENTS_MAX = 32, TIMEOUT_MS = 60000, LATE = 4, FOLLOW_US = 250000 };
 
 struct ctl_arguments {
     const char *words[WORDS_MAX]; /* what is no option */
     uint32_t word_count;
-    const char *settings[SETTINGS_MAX + 1];
-    uint32_t setting_count;
+    struct setting_list settings;
     char *arguments[ARGUMENTS_MAX + 1]; /* of the verb, "name=value" */
     uint32_t argument_count;
     const char *config;
     struct spate_proposal proposal;
     int64_t timeout_ms;
     bool wait, json, follow;
-    char texts[2][PATH_MAX + 32]; /* settings that we made */
 };
 
 static int usage_error(const char *what, const char *value)
@@ -41,27 +39,17 @@ static int usage_error(const char *what, const char *value)
 
 static int take_setting(struct ctl_arguments *self, const char *value)
 {
-    if (self->setting_count == SETTINGS_MAX || strchr(value, '=') == NULL) {
-        return usage_error("a setting is KEY=VALUE, 64 at most: not", value);
-    }
-    self->settings[self->setting_count++] = value;
-    return 0;
-}
-
-static int take_named(struct ctl_arguments *self, uint32_t place, const char *key, const char *value)
-{
-    int length = snprintf(self->texts[place], sizeof self->texts[place], "%s=%s", key, value);
-    return length < (int)sizeof self->texts[place] ? take_setting(self, self->texts[place]) : usage_error("this is too long:", value);
+    return setting_list_add(&self->settings, "ctl", value);
 }
 
 static int take_coordinator(struct ctl_arguments *self, const char *value)
 {
-    return take_named(self, 0, "coordinator.uri", value);
+    return setting_list_place(&self->settings, "ctl", SETTING_COORDINATOR, value);
 }
 
 static int take_storage(struct ctl_arguments *self, const char *value)
 {
-    return take_named(self, 1, "storage.uri", value);
+    return setting_list_place(&self->settings, "ctl", SETTING_STORAGE, value);
 }
 
 static int take_config(struct ctl_arguments *self, const char *value)
@@ -276,13 +264,6 @@ static void print_line(void *context, const struct spate_edit *edit)
 
 /* ---- what is asked ---- */
 
-static int fail(const spate_session *session)
-{
-    const struct spate_error *error = spate_session_error(session);
-    error_print("spate", TEXT(""), error);
-    return error_exit_code(error, false);
-}
-
 /* What the edit came to, as an exit code. */
 static int code_of(const struct spate_edit *edit, bool reached)
 {
@@ -308,11 +289,11 @@ static int propose(spate_session *session, spate_control *control, struct ctl_ar
     self->proposal.actor = actor;
     int result = spate_control_propose(control, &self->proposal, &index);
     if (result != SPATE_OK) {
-        int code = fail(session);
+        int code = error_fail(spate_session_error(session));
         return result == SPATE_ERROR_SQL ? 2 : code; /* no such verb, or not with these arguments: nothing was proposed */
     }
     if (spate_control_await(control, index, self->wait, self->timeout_ms, &edit, &reached) != SPATE_OK) {
-        return fail(session);
+        return error_fail(spate_session_error(session));
     }
     (self->json ? print_json : print_line)(NULL, &edit);
     if (!reached) {
@@ -328,7 +309,7 @@ static int show(spate_session *session, spate_control *control, struct ctl_argum
     int64_t index = 0;
     int code = self->word_count == 3 ? take_number(self->words[2], &index) : usage();
     if (code == 0 && spate_control_show(control, (uint64_t)index, &edit) != SPATE_OK) {
-        code = fail(session);
+        code = error_fail(spate_session_error(session));
     } else if (code == 0) {
         (self->json ? print_json : print_line)(NULL, &edit);
     }
@@ -387,7 +368,7 @@ static int follow(spate_session *session, spate_control *control, struct ctl_arg
     while (code == 0) {
         followed.first_open = 0;
         if (spate_control_list(control, from, follow_edit, &followed) != SPATE_OK) {
-            code = fail(session);
+            code = error_fail(spate_session_error(session));
         } else if (fflush(stdout) != 0 || followed.failed) {
             code = 1;
         } else {
@@ -412,7 +393,7 @@ static int list(spate_session *session, spate_control *control, struct ctl_argum
         return follow(session, control, self, (uint64_t)from);
     }
     if (code == 0 && spate_control_list(control, (uint64_t)from, self->json ? print_json : print_line, NULL) != SPATE_OK) {
-        code = fail(session);
+        code = error_fail(spate_session_error(session));
     }
     return code;
 }
@@ -435,7 +416,7 @@ static int print_verbs(spate_session *session, const char *verb)
 {
     const char *text;
     if (spate_control_verbs(session, verb, &text) != SPATE_OK) {
-        return fail(session);
+        return error_fail(spate_session_error(session));
     }
     fputs(text, stdout);
     return 0;
@@ -451,7 +432,7 @@ static int in_session(spate_session *session, struct ctl_arguments *self)
         return usage();
     }
     if (spate_control_open(session, self->words[0], &control) != SPATE_OK) {
-        return fail(session);
+        return error_fail(spate_session_error(session));
     }
     int code = work(session, control, self);
     spate_control_close(control);
@@ -468,10 +449,10 @@ int command_ctl(int argc, char **argv)
         code = usage();
     }
     if (code == 0) {
-        code = configuration_open(arguments.config, arguments.settings, &config);
+        code = configuration_open(arguments.config, arguments.settings.items, &config);
     }
     if (code == 0 && spate_session_open(spate_config_settings(config), &session) != SPATE_OK) {
-        code = session == NULL ? 2 : fail(session);
+        code = session == NULL ? 2 : error_fail(spate_session_error(session));
     } else if (code == 0) {
         code = in_session(session, &arguments);
     }

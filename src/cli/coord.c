@@ -1,6 +1,5 @@
 #include "cli/coord.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,20 +7,19 @@
 #include "cli/configuration.h"
 #include "cli/error_print.h"
 #include "cli/output.h"
+#include "cli/setting_list.h"
 #include "spate/operations.h"
 
-enum { WORDS_MAX = 2, SETTINGS_MAX = 64 };
+enum { WORDS_MAX = 2 };
 
 struct coord_arguments {
     const char *words[WORDS_MAX]; /* verb, job */
     uint32_t word_count;
-    const char *settings[SETTINGS_MAX + 1];
-    uint32_t setting_count;
+    struct setting_list settings;
     enum output_form form;
     bool form_given;
     const char *config;
     bool yes;
-    char texts[2][PATH_MAX + 32]; /* settings that we made */
 };
 
 static int usage_error(const char *what, const char *value)
@@ -34,27 +32,17 @@ static int usage_error(const char *what, const char *value)
 
 static int take_setting(struct coord_arguments *self, const char *value)
 {
-    if (self->setting_count == SETTINGS_MAX || strchr(value, '=') == NULL) {
-        return usage_error("a setting is KEY=VALUE, 64 at most: not", value);
-    }
-    self->settings[self->setting_count++] = value;
-    return 0;
-}
-
-static int take_named(struct coord_arguments *self, uint32_t place, const char *key, const char *value)
-{
-    int length = snprintf(self->texts[place], sizeof self->texts[place], "%s=%s", key, value);
-    return length < (int)sizeof self->texts[place] ? take_setting(self, self->texts[place]) : usage_error("this is too long:", value);
+    return setting_list_add(&self->settings, "coord", value);
 }
 
 static int take_coordinator(struct coord_arguments *self, const char *value)
 {
-    return take_named(self, 0, "coordinator.uri", value);
+    return setting_list_place(&self->settings, "coord", SETTING_COORDINATOR, value);
 }
 
 static int take_storage(struct coord_arguments *self, const char *value)
 {
-    return take_named(self, 1, "storage.uri", value);
+    return setting_list_place(&self->settings, "coord", SETTING_STORAGE, value);
 }
 
 static int take_config(struct coord_arguments *self, const char *value)
@@ -126,50 +114,19 @@ static int parse(struct coord_arguments *self, int argc, char **argv)
 
 /* ---- what is printed ---- */
 
-static int fail(const spate_session *session)
-{
-    const struct spate_error *error = spate_session_error(session);
-    error_print("spate", TEXT(""), error);
-    return error_exit_code(error, false);
-}
-
-/* Takes the result. `title`: a line before a table that has rows; one without rows is left out then. */
-static int print_titled(spate_session *session, spate_result *result, enum output_form form, const char *title)
-{
-    struct output output;
-    bool full;
-    if (output_open(&output, form, result, 0) != SPATE_OK) {
-        spate_result_close(result);
-        fprintf(stderr, "spate: no room for the output\n");
-        return 1;
-    }
-    int code = output_drain(&output, &full) == SPATE_OK ? 0 : fail(session);
-    bool shown = title == NULL || output.rows.count > 0;
-    if (code == 0 && shown) {
-        fputs(title == NULL ? "" : title, stdout);
-        output_finish(&output);
-    }
-    output_close(&output);
-    spate_result_close(result);
-    return code;
-}
-
-static int print_rows(spate_session *session, spate_result *result, enum output_form form)
-{
-    return print_titled(session, result, form, NULL);
-}
-
 static int print_members(spate_session *session, const struct coord_arguments *self)
 {
     spate_result *result;
-    return spate_coord_members(session, self->words[1], &result) == SPATE_OK ? print_rows(session, result, self->form) : fail(session);
+    return spate_coord_members(session, self->words[1], &result) == SPATE_OK ? output_print_all(session, result, self->form, NULL, NULL)
+                                                                             : error_fail(spate_session_error(session));
 }
 
 static int print_tasks(spate_session *session, const struct coord_arguments *self, bool only_closed)
 {
     spate_result *result;
-    return spate_coord_tasks(session, self->words[1], only_closed, &result) == SPATE_OK ? print_rows(session, result, self->form)
-                                                                                        : fail(session);
+    return spate_coord_tasks(session, self->words[1], only_closed, &result) == SPATE_OK
+               ? output_print_all(session, result, self->form, NULL, NULL)
+               : error_fail(spate_session_error(session));
 }
 
 static int show_tasks(spate_session *session, const struct coord_arguments *self)
@@ -180,14 +137,15 @@ static int show_tasks(spate_session *session, const struct coord_arguments *self
 static int show_history(spate_session *session, const struct coord_arguments *self)
 {
     spate_result *result;
-    return spate_coord_history(session, self->words[1], &result) == SPATE_OK ? print_rows(session, result, self->form) : fail(session);
+    return spate_coord_history(session, self->words[1], &result) == SPATE_OK ? output_print_all(session, result, self->form, NULL, NULL)
+                                                                             : error_fail(spate_session_error(session));
 }
 
 static int show_model(spate_session *session, const struct coord_arguments *self)
 {
     const char *json;
     if (spate_coord_model(session, self->words[1], &json) != SPATE_OK) {
-        return fail(session);
+        return error_fail(spate_session_error(session));
     }
     puts(json);
     return 0;
@@ -197,7 +155,7 @@ static int show_model(spate_session *session, const struct coord_arguments *self
 static int status_json(spate_session *session, const struct coord_arguments *self, spate_result *status)
 {
     fputs("{\"status\":", stdout);
-    int code = print_rows(session, status, OUTPUT_JSON);
+    int code = output_print_all(session, status, OUTPUT_JSON, NULL, NULL);
     fputs(",\"members\":", stdout);
     code = code == 0 ? print_members(session, self) : code;
     fputs(",\"closed\":", stdout);
@@ -215,13 +173,13 @@ static int status_screen(spate_session *session, const struct coord_arguments *s
     spate_result *result;
     if (code == 0) {
         code = spate_coord_members(session, self->words[1], &result) == SPATE_OK
-                   ? print_titled(session, result, form, titled ? "members\n" : NULL)
-                   : fail(session);
+                   ? output_print_all(session, result, form, NULL, titled ? "members\n" : NULL)
+                   : error_fail(spate_session_error(session));
     }
     if (code == 0) {
         code = spate_coord_tasks(session, self->words[1], true, &result) == SPATE_OK
-                   ? print_titled(session, result, form, titled ? "tasks that are not open\n" : NULL)
-                   : fail(session);
+                   ? output_print_all(session, result, form, NULL, titled ? "tasks that are not open\n" : NULL)
+                   : error_fail(spate_session_error(session));
     }
     return code;
 }
@@ -230,7 +188,7 @@ static int show_status(spate_session *session, const struct coord_arguments *sel
 {
     spate_result *status;
     if (spate_coord_status(session, self->words[1], &status) != SPATE_OK) {
-        return fail(session);
+        return error_fail(spate_session_error(session));
     }
     return self->form == OUTPUT_JSON ? status_json(session, self, status) : status_screen(session, self, status);
 }
@@ -239,7 +197,7 @@ static int repair(spate_session *session, const struct coord_arguments *self)
 {
     const char *done;
     if (spate_coord_repair(session, self->words[1], self->yes ? SPATE_REPAIR_ANYWAY : 0, &done) != SPATE_OK) {
-        return fail(session);
+        return error_fail(spate_session_error(session));
     }
     fputs(done, stdout);
     return 0;
@@ -290,10 +248,10 @@ int command_coord(int argc, char **argv)
         code = usage();
     }
     if (code == 0) {
-        code = configuration_open(arguments.config, arguments.settings, &config);
+        code = configuration_open(arguments.config, arguments.settings.items, &config);
     }
     if (code == 0 && spate_session_open(spate_config_settings(config), &session) != SPATE_OK) {
-        code = session == NULL ? 2 : fail(session);
+        code = session == NULL ? 2 : error_fail(spate_session_error(session));
     } else if (code == 0) {
         code = in_session(session, &arguments);
     }

@@ -65,3 +65,9 @@ int error_exit_code(const struct spate_error *error, bool running)
     }
     return error->error_class == SPATE_ERROR_UNAVAILABLE ? 3 : 1;
 }
+
+int error_fail(const struct spate_error *error)
+{
+    error_print("spate", TEXT(""), error);
+    return error_exit_code(error, false);
+}

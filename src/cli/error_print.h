@@ -11,5 +11,7 @@
 void error_print(const char *source, struct text text, const struct spate_error *error);
 /* The exit code of ux: 1 a statement failed, 3 cannot reach something, 4 a running job failed. */
 int error_exit_code(const struct spate_error *error, bool running);
+/* Of a command that is about no text: prints it, and gives the exit code. */
+int error_fail(const struct spate_error *error);
 
 #endif

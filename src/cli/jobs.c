@@ -12,6 +12,7 @@
 #include "cli/configuration.h"
 #include "cli/error_print.h"
 #include "cli/run.h"
+#include "cli/setting_list.h"
 #include "cli/variables.h"
 #include "spate/operations.h"
 
@@ -23,14 +24,12 @@ enum { WORDS_MAX = 5, SETTINGS_MAX = 256, SCRIPTS_MAX = 64, TIMEOUT_MS = 600000 
 struct job_arguments {
     const char *words[WORDS_MAX]; /* what is no option */
     uint32_t word_count;
-    const char *settings[SETTINGS_MAX + 1];
-    uint32_t setting_count;
+    struct setting_list settings;
     enum output_form form;
     const char *to; /* --to, --savepoint */
     bool yes, force, with_savepoints, takes_over;
     int64_t timeout_ms;
     const char *config; /* file; NULL: spate.yaml, if it is there */
-    char storage[PATH_MAX + 32], coordinator[PATH_MAX + 32];
 };
 
 static int usage_error(const char *what, const char *value)
@@ -41,29 +40,25 @@ static int usage_error(const char *what, const char *value)
 
 static int take_setting(struct job_arguments *self, const char *value)
 {
-    if (self->setting_count == SETTINGS_MAX || strchr(value, '=') == NULL) {
-        return usage_error("a setting is KEY=VALUE, 256 at most: not", value);
-    }
-    self->settings[self->setting_count++] = value;
-    return 0;
+    return setting_list_add(&self->settings, "job", value);
 }
 
 /* A relative folder means the same after the working folder has changed. */
 static int take_storage(struct job_arguments *self, const char *value)
 {
-    char folder[PATH_MAX];
+    char folder[PATH_MAX], place[PATH_MAX + 32];
     bool relative = value[0] != '/' && strstr(value, "://") == NULL;
     if (relative && getcwd(folder, sizeof folder) == NULL) {
         return usage_error("write the folder as an absolute path: not", value);
     }
-    int length = snprintf(self->storage, sizeof self->storage, STORAGE_KEY "%s%s%s", relative ? folder : "", relative ? "/" : "", value);
-    return length < (int)sizeof self->storage ? take_setting(self, self->storage) : usage_error("this is too long:", value);
+    int length = snprintf(place, sizeof place, "%s%s%s", relative ? folder : "", relative ? "/" : "", value);
+    return length < (int)sizeof place ? setting_list_place(&self->settings, "job", SETTING_STORAGE, place)
+                                      : usage_error("this is too long:", value);
 }
 
 static int take_coordinator(struct job_arguments *self, const char *value)
 {
-    int length = snprintf(self->coordinator, sizeof self->coordinator, "coordinator.uri=%s", value);
-    return length < (int)sizeof self->coordinator ? take_setting(self, self->coordinator) : usage_error("this is too long:", value);
+    return setting_list_place(&self->settings, "job", SETTING_COORDINATOR, value);
 }
 
 static int take_form(struct job_arguments *self, const char *value)
@@ -150,17 +145,11 @@ static int parse(struct job_arguments *self, int argc, char **argv)
 
 /* ---- sessions and rows ---- */
 
-static int fail(const spate_session *session)
-{
-    const struct spate_error *error = spate_session_error(session);
-    error_print("spate", TEXT(""), error);
-    return error_exit_code(error, false);
-}
-
 /* A folder that is named wrong would be made, and have no jobs. */
 static int storage_missing(const struct job_arguments *arguments)
 {
-    const char *place = arguments->storage + (arguments->storage[0] == '\0' ? 0 : strlen(STORAGE_KEY));
+    const char *setting = arguments->settings.places[SETTING_STORAGE];
+    const char *place = setting[0] == '\0' ? "" : setting + strlen(STORAGE_KEY);
     struct stat found;
     if (place[0] != '/' || stat(place, &found) == 0 || errno != ENOENT) {
         return 0;
@@ -176,7 +165,7 @@ static int open_session(const struct job_arguments *arguments, spate_session **s
     if (code != 0) {
         return code;
     }
-    code = configuration_open(arguments->config, arguments->settings, &config);
+    code = configuration_open(arguments->config, arguments->settings.items, &config);
     if (code == 0 && spate_session_open(spate_config_settings(config), session) != SPATE_OK) {
         if (*session != NULL) {
             error_print("spate", TEXT(""), spate_session_error(*session));
@@ -187,39 +176,21 @@ static int open_session(const struct job_arguments *arguments, spate_session **s
     return code;
 }
 
-/* Takes the result. */
-static int print_rows(spate_session *session, spate_result *result, enum output_form form, const char *json_prefix)
-{
-    struct output output;
-    bool full;
-    if (output_open(&output, form, result, 0) != SPATE_OK) {
-        spate_result_close(result);
-        fprintf(stderr, "spate: no room for the output\n");
-        return 1;
-    }
-    output.json_prefix = json_prefix;
-    int code = output_drain(&output, &full) == SPATE_OK ? 0 : fail(session);
-    if (code == 0) {
-        output_finish(&output);
-    }
-    output_close(&output);
-    spate_result_close(result);
-    return code;
-}
-
 /* ---- job ---- */
 
 static int job_list(spate_session *session, const struct job_arguments *arguments)
 {
     spate_result *result;
-    return spate_job_list(session, &result) == SPATE_OK ? print_rows(session, result, arguments->form, NULL) : fail(session);
+    return spate_job_list(session, &result) == SPATE_OK ? output_print_all(session, result, arguments->form, NULL, NULL)
+                                                        : error_fail(spate_session_error(session));
 }
 
 static int job_show(spate_session *session, const struct job_arguments *arguments)
 {
     spate_result *result;
-    return spate_job_show(session, arguments->words[1], &result) == SPATE_OK ? print_rows(session, result, arguments->form, NULL)
-                                                                             : fail(session);
+    return spate_job_show(session, arguments->words[1], &result) == SPATE_OK
+               ? output_print_all(session, result, arguments->form, NULL, NULL)
+               : error_fail(spate_session_error(session));
 }
 
 /* Where the line after "-- spate:script NAME" begins; *name is ended in the text. NULL: no such line here. */
@@ -286,11 +257,12 @@ static int restart_settings(const struct job_arguments *arguments, const struct 
         code = add_setting(*here, settings, &count);
     }
     for (uint32_t i = 0; i < script->setting_count && code == 0; i++) {
-        bool elsewhere = strncmp(script->settings[i], STORAGE_KEY, strlen(STORAGE_KEY)) == 0 && arguments->storage[0] != '\0';
+        bool elsewhere =
+            strncmp(script->settings[i], STORAGE_KEY, strlen(STORAGE_KEY)) == 0 && arguments->settings.places[SETTING_STORAGE][0] != '\0';
         code = elsewhere ? 0 : add_setting(script->settings[i], settings, &count);
     }
-    for (uint32_t i = 0; i < arguments->setting_count && code == 0; i++) {
-        code = add_setting(arguments->settings[i], settings, &count);
+    for (uint32_t i = 0; i < arguments->settings.count && code == 0; i++) {
+        code = add_setting(arguments->settings.items[i], settings, &count);
     }
     return code;
 }
@@ -337,14 +309,15 @@ static int job_restart(spate_session *session, const struct job_arguments *argum
 {
     int shared;
     if (spate_job_restart(session, arguments->words[1], arguments->takes_over ? SPATE_RESTART_TAKEOVER : 0, &shared) != SPATE_OK) {
-        return fail(session);
+        return error_fail(spate_session_error(session));
     }
     if (shared) {
         printf("job '%s' may be run again: by the workers that are there\n", arguments->words[1]);
         return 0;
     }
     struct spate_job_script script = {.size = sizeof script};
-    return spate_job_script(session, arguments->words[1], &script) == SPATE_OK ? run_again(arguments, &script) : fail(session);
+    return spate_job_script(session, arguments->words[1], &script) == SPATE_OK ? run_again(arguments, &script)
+                                                                               : error_fail(spate_session_error(session));
 }
 
 /* ---- ending and removing ---- */
@@ -353,7 +326,7 @@ static int job_stop(spate_session *session, const struct job_arguments *argument
 {
     const char *where;
     if (spate_job_stop(session, arguments->words[1], arguments->to, arguments->timeout_ms, &where) != SPATE_OK) {
-        return fail(session);
+        return error_fail(spate_session_error(session));
     }
     if (where[0] != '\0') {
         puts(where);
@@ -363,7 +336,7 @@ static int job_stop(spate_session *session, const struct job_arguments *argument
 
 static int job_kill(spate_session *session, const struct job_arguments *arguments)
 {
-    return spate_job_kill(session, arguments->words[1], arguments->timeout_ms) == SPATE_OK ? 0 : fail(session);
+    return spate_job_kill(session, arguments->words[1], arguments->timeout_ms) == SPATE_OK ? 0 : error_fail(spate_session_error(session));
 }
 
 static int job_remove(spate_session *session, const struct job_arguments *arguments)
@@ -377,7 +350,7 @@ static int job_remove(spate_session *session, const struct job_arguments *argume
                 arguments->words[1]);
         return 2;
     }
-    return spate_job_remove(session, arguments->words[1], how) == SPATE_OK ? 0 : fail(session);
+    return spate_job_remove(session, arguments->words[1], how) == SPATE_OK ? 0 : error_fail(spate_session_error(session));
 }
 
 /* ---- savepoint ---- */
@@ -386,7 +359,7 @@ static int savepoint_take(spate_session *session, const struct job_arguments *ar
 {
     const char *where;
     if (spate_job_savepoint(session, arguments->words[0], arguments->to, arguments->timeout_ms, &where) != SPATE_OK) {
-        return fail(session);
+        return error_fail(spate_session_error(session));
     }
     puts(where);
     return 0;
@@ -397,8 +370,9 @@ static int savepoint_take(spate_session *session, const struct job_arguments *ar
 static int state_list(spate_session *session, const struct job_arguments *arguments)
 {
     spate_result *result;
-    return spate_state_list(session, arguments->words[1], &result) == SPATE_OK ? print_rows(session, result, arguments->form, NULL)
-                                                                               : fail(session);
+    return spate_state_list(session, arguments->words[1], &result) == SPATE_OK
+               ? output_print_all(session, result, arguments->form, NULL, NULL)
+               : error_fail(spate_session_error(session));
 }
 
 static int state_rows(spate_session *session, const struct job_arguments *arguments, const char *operator_id, const char *table,
@@ -406,8 +380,8 @@ static int state_rows(spate_session *session, const struct job_arguments *argume
 {
     spate_result *result;
     return spate_state_rows(session, arguments->words[1], operator_id, table, &result) == SPATE_OK
-               ? print_rows(session, result, form, prefix)
-               : fail(session);
+               ? output_print_all(session, result, form, prefix, NULL)
+               : error_fail(spate_session_error(session));
 }
 
 static int state_show(spate_session *session, const struct job_arguments *arguments)
@@ -448,11 +422,11 @@ static int state_export(spate_session *session, const struct job_arguments *argu
     spate_result *tables;
     int64_t rows = 1;
     if (spate_state_list(session, arguments->words[1], &tables) != SPATE_OK) {
-        return fail(session);
+        return error_fail(spate_session_error(session));
     }
     while (rows > 0 && self.code == 0) {
         if (spate_result_next_text(tables, export_table, &self, &rows) != SPATE_OK) {
-            self.code = fail(session);
+            self.code = error_fail(spate_session_error(session));
         }
     }
     spate_result_close(tables);

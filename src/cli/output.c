@@ -1,5 +1,7 @@
 #include "cli/output.h"
 
+#include "cli/error_print.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,4 +156,24 @@ void output_close(struct output *output)
     output->numeric = NULL;
     output->cells = NULL;
     output->lengths = NULL;
+}
+
+int output_print_all(spate_session *session, spate_result *result, enum output_form form, const char *json_prefix, const char *title)
+{
+    struct output output;
+    bool full;
+    if (output_open(&output, form, result, 0) != SPATE_OK) {
+        spate_result_close(result);
+        fprintf(stderr, "spate: no room for the output\n");
+        return 1;
+    }
+    output.json_prefix = json_prefix;
+    int code = output_drain(&output, &full) == SPATE_OK ? 0 : error_fail(spate_session_error(session));
+    if (code == 0 && (title == NULL || output.rows.count > 0)) {
+        fputs(title == NULL ? "" : title, stdout);
+        output_finish(&output);
+    }
+    output_close(&output);
+    spate_result_close(result);
+    return code;
 }

@@ -41,6 +41,9 @@ int output_open(struct output *output, enum output_form form, spate_result *resu
 int output_drain(struct output *output, bool *full);
 void output_finish(struct output *output);
 void output_close(struct output *output);
+/* All rows of a result, which it takes. json_prefix: as above. title: a line before a table that has rows, and one without rows is left out
+ * then; NULL: none. What is wrong is said; the exit code. */
+int output_print_all(spate_session *session, spate_result *result, enum output_form form, const char *json_prefix, const char *title);
 
 /* One finished row, in the forms that need no widths (output_rows.c), and whole tables (output_table.c). */
 void output_rows_head(const struct output *output);

@@ -1,6 +1,5 @@
 #include "cli/worker.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,18 +8,16 @@
 #include "base/text.h"
 #include "cli/configuration.h"
 #include "cli/error_print.h"
+#include "cli/setting_list.h"
 #include "cli/signals.h"
 #include "spate/worker.h"
 
-enum { SETTINGS_MAX = 256, STEP_MS = 200, TEXTS = 2 };
+enum { STEP_MS = 200 };
 
 struct worker_arguments {
     struct spate_worker_options options;
-    const char *settings[SETTINGS_MAX + 1];
-    uint32_t setting_count;
+    struct setting_list settings;
     const char *config;
-    char texts[TEXTS][PATH_MAX + 32];
-    uint32_t text_count;
 };
 
 static int usage_error(const char *what, const char *value)
@@ -31,31 +28,17 @@ static int usage_error(const char *what, const char *value)
 
 static int take_setting(struct worker_arguments *self, const char *value)
 {
-    if (self->setting_count == SETTINGS_MAX || strchr(value, '=') == NULL) {
-        return usage_error("a setting is KEY=VALUE, 256 at most: not", value);
-    }
-    self->settings[self->setting_count++] = value;
-    return 0;
-}
-
-static int take_named(struct worker_arguments *self, const char *key, const char *value)
-{
-    if (self->text_count == TEXTS) {
-        return usage_error("once is enough for", key);
-    }
-    char *text = self->texts[self->text_count++];
-    int length = snprintf(text, sizeof self->texts[0], "%s=%s", key, value);
-    return length < (int)sizeof self->texts[0] ? take_setting(self, text) : usage_error("this is too long:", value);
+    return setting_list_add(&self->settings, "worker", value);
 }
 
 static int take_coordinator(struct worker_arguments *self, const char *value)
 {
-    return take_named(self, "coordinator.uri", value);
+    return setting_list_place(&self->settings, "worker", SETTING_COORDINATOR, value);
 }
 
 static int take_storage(struct worker_arguments *self, const char *value)
 {
-    return take_named(self, "storage.uri", value);
+    return setting_list_place(&self->settings, "worker", SETTING_STORAGE, value);
 }
 
 static int take_jobs(struct worker_arguments *self, const char *value)
@@ -143,12 +126,6 @@ static void notice(void *context, const char *line)
     fprintf(stderr, "%s\n", line);
 }
 
-static int fail(const struct spate_error *error)
-{
-    error_print("spate", TEXT(""), error);
-    return error_exit_code(error, false);
-}
-
 static int work(struct worker_arguments *self, const char *const *settings)
 {
     static const int codes[] = {[SPATE_WORKER_LEFT] = 0, [SPATE_WORKER_UNCLEAN] = 1, [SPATE_WORKER_REFUSED] = 3};
@@ -159,7 +136,7 @@ static int work(struct worker_arguments *self, const char *const *settings)
     self->options.notice = notice;
     signals_start(NULL);
     if (spate_worker_open(settings, &self->options, &worker, &error) != SPATE_OK) {
-        return fail(&error);
+        return error_fail(&error);
     }
     while (state == SPATE_WORKER_AT_WORK) {
         if (signals_terminated() || signals_interrupted()) {
@@ -167,7 +144,7 @@ static int work(struct worker_arguments *self, const char *const *settings)
         }
         if (spate_worker_step(worker, STEP_MS, &state, &error) != SPATE_OK) {
             spate_worker_close(worker);
-            return fail(&error);
+            return error_fail(&error);
         }
     }
     signals_end();
@@ -177,14 +154,14 @@ static int work(struct worker_arguments *self, const char *const *settings)
 
 int command_worker(int argc, char **argv)
 {
-    struct worker_arguments self = {.setting_count = 0};
+    struct worker_arguments self = {.config = NULL};
     spate_config *config = NULL;
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         return print_help();
     }
     int code = parse(&self, argc, argv);
     if (code == 0) {
-        code = configuration_open(self.config, self.settings, &config);
+        code = configuration_open(self.config, self.settings.items, &config);
     }
     if (code == 0) {
         code = work(&self, spate_config_settings(config));

@@ -28,22 +28,32 @@ static enum status build_watermark(const struct build *build, const struct plan_
     return watermark_node_create(build->circuit, spec, input_of(build, node, 0), made, err);
 }
 
+static void gather_inputs(const struct build *build, const struct plan_node *node, struct node *inputs[NODE_INPUTS_MAX])
+{
+    for (uint32_t i = 0; i < node->input_count && i < NODE_INPUTS_MAX; i++) {
+        inputs[i] = input_of(build, node, i);
+    }
+}
+
 static enum status build_union(const struct build *build, const struct plan_node *node, struct node **made, struct error *err)
 {
     struct node *inputs[NODE_INPUTS_MAX];
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        inputs[i] = input_of(build, node, i);
-    }
+    gather_inputs(build, node, inputs);
     return union_node_create(build->circuit, inputs, node->input_count, made, err);
 }
 
 static enum status build_program(const struct build *build, const struct plan_node *node, struct node **made, struct error *err)
 {
     struct node *inputs[NODE_INPUTS_MAX];
-    for (uint32_t i = 0; i < node->input_count && i < NODE_INPUTS_MAX; i++) {
-        inputs[i] = input_of(build, node, i);
-    }
+    gather_inputs(build, node, inputs);
     return program_node_create(build->circuit, &node->program, inputs, made, err);
+}
+
+static enum status build_sink(const struct build *build, const struct plan_node *node, struct node **made, struct error *err)
+{
+    TRY(sink_node_create(build->circuit, &node->sink, input_of(build, node, 0), made, err));
+    (*made)->label = node->table;
+    return STATUS_OK;
 }
 
 static enum status build_one(const struct build *build, struct plan_node *node, struct node **made, struct error *err)
@@ -107,9 +117,7 @@ static enum status build_one(const struct build *build, struct plan_node *node, 
     case PLAN_PROGRAM_OUTPUT:
         return program_output_create(circuit, &node->program_output, first, made, err);
     case PLAN_SINK:
-        TRY(sink_node_create(circuit, &node->sink, first, made, err));
-        (*made)->label = node->table;
-        return STATUS_OK;
+        return build_sink(build, node, made, err);
     case PLAN_RESULT:
         return result_node_create(circuit, &node->result, first, made, err);
     case PLAN_OPERATOR_COUNT:
