@@ -167,7 +167,7 @@ static int status_json(spate_session *session, const struct coord_arguments *sel
 /* A row that is read downwards, and tables, also into a pipe. */
 static int status_screen(spate_session *session, const struct coord_arguments *self, spate_result *status)
 {
-    int code = print_rows(session, status, self->form_given ? self->form : OUTPUT_VERTICAL);
+    int code = output_print_all(session, status, self->form_given ? self->form : OUTPUT_VERTICAL, NULL, NULL);
     enum output_form form = self->form_given ? self->form : OUTPUT_TABLE;
     bool titled = form == OUTPUT_TABLE;
     spate_result *result;
