@@ -12,14 +12,14 @@ static void register_name(const struct model_register *self, char name[NAME_BYTE
     snprintf(name, NAME_BYTES, "%s/model", self->prefix);
 }
 
-static enum status parse(const struct model_register *self, const char *name, struct text json, struct arena *arena, struct model **model,
-                         struct error *err)
+enum status model_parse(const char *name, struct text json, const struct runner_stores *stores, struct budget *budget, struct arena *arena,
+                        struct model **model, struct error *err)
 {
     struct text body;
-    TRY(model_read(name, json, self->budget, model, err));
+    TRY(model_read(name, json, budget, model, err));
     enum status status = STATUS_OK;
     if ((*model)->body_sha256[0] != '\0') {
-        status = self->stores->get_body(self->stores->context, (*model)->body_sha256, arena, &body, err);
+        status = stores->get_body(stores->context, (*model)->body_sha256, arena, &body, err);
         status = status == STATUS_OK ? model_read_body(*model, (*model)->body_sha256, body, err) : status;
     }
     if (status != STATUS_OK) {
@@ -43,7 +43,7 @@ enum status model_register_read(const struct model_register *self, struct arena 
     }
     *version = value.version;
     TRY(value_unseal(name, value.bytes, &json, err));
-    return parse(self, name, json, arena, model, err);
+    return model_parse(name, json, self->stores, self->budget, arena, model, err);
 }
 
 /* Whether a write whose answer was lost has been done: the nonce says. */

@@ -19,6 +19,9 @@ struct model_register {
     struct budget *budget;
     struct random_source *random; /* of nonces */
 };
+/* What a register's JSON (unsealed) says, with the body that it names; *model's reference is the caller's. */
+enum status model_parse(const char *name, struct text json, const struct runner_stores *stores, struct budget *budget, struct arena *arena,
+                        struct model **model, struct error *err);
 /* OK: *model, whose reference is the caller's; ABSENT. */
 enum status model_register_read(const struct model_register *self, struct arena *arena, enum cluster_result *result, struct model **model,
                                 struct cluster_version *version, struct error *err);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/growing_array.h"
+#include "cluster/model_register.h"
 #include "cluster/runner_internal.h"
 #include "cluster/value.h"
 
@@ -33,24 +34,6 @@ static enum status read_register(struct lane *lane, const char *name, enum clust
     return *result == CLUSTER_OK ? value_unseal(name, value->bytes, json, err) : STATUS_OK;
 }
 
-static enum status parse_model(struct lane *lane, const char *name, struct text json, struct model **model, struct error *err)
-{
-    const struct runner_stores *stores = lane->runner->config.stores;
-    struct text body;
-    TRY(model_read(name, json, budget_of(lane), model, err));
-    enum status status = STATUS_OK;
-    if ((*model)->body_sha256[0] != '\0') {
-        status = stores->get_body(stores->context, (*model)->body_sha256, lane->arena, &body, err);
-        if (status == STATUS_OK) {
-            status = model_read_body(*model, (*model)->body_sha256, body, err);
-        }
-    }
-    if (status != STATUS_OK) {
-        model_unref(*model);
-    }
-    return status;
-}
-
 /* A model of the version that was read last is that model. */
 static enum status call_read_model(struct lane *lane, const struct cluster_action *action, struct cluster_event *event, struct error *err)
 {
@@ -65,7 +48,7 @@ static enum status call_read_model(struct lane *lane, const struct cluster_actio
         return STATUS_OK;
     }
     if (lane->model == NULL || !is_same(&lane->version, &value.version)) {
-        TRY(parse_model(lane, name, json, &model, err));
+        TRY(model_parse(name, json, lane->runner->config.stores, budget_of(lane), lane->arena, &model, err));
         model_unref(lane->model);
         lane->model = model;
         lane->version = value.version;
